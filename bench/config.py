@@ -1,0 +1,103 @@
+"""One frozen Config out of flag > environment > `[tool.bench]` of the nearest pyproject.toml > default."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from bench.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Every setting. Each is a key of `[tool.bench]`, a variable `BENCH_<NAME>`, most also a flag.
+
+    root: folder of the pyproject.toml that was found, else the current one.
+    database: SQLAlchemy URL or path of a SQLite file.
+    suites: folders or importable packages that hold benchmarks.
+    profile: `quick` or `full`.
+    state: folder for the database, the spool and the lock of this project.
+    cache: folder for built artifacts, shared by all projects.
+    tags: what people call this machine.
+    """
+
+    root: Path
+    database: str
+    suites: tuple[str, ...] = ("suites",)
+    profile: str = "quick"
+    state: Path = Path(".bench")
+    cache: Path = Path("~/.cache/inference-bench")
+    tags: tuple[str, ...] = ()
+
+
+SETTINGS = tuple(f.name for f in fields(Config) if f.name != "root")
+
+
+def load_config(
+    flags: Mapping[str, Any] | None = None,
+    *,
+    cwd: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Config:
+    """Read all four layers. Raises ConfigError that names the layer, the setting and the value."""
+    cwd = (cwd or Path.cwd()).resolve()
+    environ = os.environ if environ is None else environ
+    root, table = _project(cwd)
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        values[name] = _check(name, value, f"[tool.bench] of {root / 'pyproject.toml'}")
+    for name in SETTINGS:
+        text = environ.get(f"BENCH_{name.upper()}")
+        if text:
+            parts = text.split(os.pathsep if name == "suites" else ",")
+            values[name] = _check(name, parts if name in ("suites", "tags") else text, f"BENCH_{name.upper()}")
+    for name, value in (flags or {}).items():
+        if value is not None and value != ():
+            values[name] = _check(name, value, f"--{name}")
+    state = _path(values.get("state", ".bench"), root)
+    cache = _path(values.get("cache", "~/.cache/inference-bench"), root)
+    database = str(values.get("database", state / "bench.db"))
+    if "://" not in database:
+        database = f"sqlite:///{_path(database, root)}"
+    return Config(
+        root=root, database=database, suites=tuple(values.get("suites", ("suites",))),
+        profile=values.get("profile", "quick"), state=state, cache=cache, tags=tuple(values.get("tags", ())),
+    )  # fmt: skip
+
+
+def _path(value: str | Path, root: Path) -> Path:
+    path = Path(value).expanduser()
+    return path if path.is_absolute() else root / path
+
+
+def _project(cwd: Path) -> tuple[Path, dict[str, Any]]:
+    for folder in (cwd, *cwd.parents):
+        file = folder / "pyproject.toml"
+        if file.is_file():
+            try:
+                document = tomllib.loads(file.read_text(encoding="utf-8"))
+            except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+                raise ConfigError(f"{file} cannot be read: {error}.") from None
+            table = document.get("tool", {}).get("bench", {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"[tool.bench] of {file} must be a table.")
+            return folder, table
+    return cwd, {}
+
+
+def _check(name: str, value: Any, layer: str) -> Any:
+    if name not in SETTINGS:
+        raise ConfigError(f"{layer} has an unknown setting {name!r}; known are {', '.join(SETTINGS)}.")
+    if name in ("suites", "tags"):
+        if isinstance(value, str) or not all(isinstance(item, str) for item in value):
+            raise ConfigError(f"{layer}: {name} must be a list of texts, not {value!r}.")
+        return tuple(value)
+    if not isinstance(value, str | Path):
+        raise ConfigError(f"{layer}: {name} must be a text, not {value!r}.")
+    if name == "profile" and value not in ("quick", "full"):
+        raise ConfigError(f"{layer}: profile must be quick or full, not {value!r}.")
+    return value

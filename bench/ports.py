@@ -1,0 +1,147 @@
+"""What the core asks of the outside, as Protocols. Each is small; fakes of all ship in bench.testing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from bench.model import Benchmark, Failure, Run, RunStatus, Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovery:
+    """What a source found. Modules that could not be read are problems, not exceptions."""
+
+    benchmarks: tuple[Benchmark, ...]
+    problems: tuple[Failure, ...] = ()
+
+
+class Source(Protocol):
+    """Where benchmarks come from. Runs in the parent; suite code runs only in workers."""
+
+    name: str
+
+    def discover(self, target: Target) -> Discovery:
+        """All benchmarks as seen from `target`."""
+        ...
+
+
+class Device(Protocol):
+    """What a benchmark computes on. Lives in the worker."""
+
+    name: str  # cpu, cuda, openvino, …
+    kind: str  # real, emulated or estimated
+    threads: int
+
+    def synchronize(self) -> None:
+        """Return when all work handed to the device is done; inside the timed region."""
+        ...
+
+
+class Clock(Protocol):
+    """Two monotonic clocks in integer nanoseconds."""
+
+    def wall(self) -> int:
+        """Elapsed time."""
+        ...
+
+    def cpu(self) -> int:
+        """CPU time of all threads of this process."""
+        ...
+
+
+class Added(StrEnum):
+    """What storing a run did."""
+
+    NEW = "new"
+    REPLAY = "replay"  # the same run with the same content was there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """One line about a stored run: enough for a list, without raw samples."""
+
+    key: str
+    started_at: datetime
+    finished_at: datetime
+    status: RunStatus
+    profile: str
+    source: str
+    machine_fingerprint: str
+    machine_label: str
+    environment_fingerprint: str
+    commit: str | None
+    dirty: bool
+    branch: str | None
+    suites: tuple[str, ...]
+    arms: int
+    failures: dict[str, int]  # by failure kind, only kinds that occur
+    problems: int
+
+
+class Store(Protocol):
+    """Keeps runs. Never changes one."""
+
+    def add(self, run: Run) -> Added:
+        """Store in one transaction. Raises RunConflictError for the same key with other content."""
+        ...
+
+    def get(self, key: str) -> Run:
+        """The run as it was added, raw samples included. Raises MissingError."""
+        ...
+
+    def find(self, ref: str) -> str:
+        """Key of `latest`, `latest~N`, a key, or a unique beginning of a key (at least 4 digits).
+
+        Raises MissingError where nothing or more than one run matches.
+        """
+        ...
+
+    def runs(self, *, limit: int | None = None) -> Sequence[RunInfo]:
+        """Newest first."""
+        ...
+
+    def close(self) -> None:
+        """Release the connection."""
+        ...
+
+
+class Report(Protocol):
+    """Turns results into text for one reader."""
+
+    name: str
+
+    def run(self, run: Run) -> str:
+        """One run: what each variant gives over its baseline."""
+        ...
+
+
+class Progress(Protocol):
+    """Told what happens while measuring; must never fail."""
+
+    def plan(self, experiments: Sequence[str], launches: Sequence[int]) -> None:
+        """Names and planned launches, before the first."""
+        ...
+
+    def launch_done(self, experiment: int, seconds: float) -> None:
+        """One launch of the experiment at that index has ended."""
+        ...
+
+    def experiment_done(self, experiment: int) -> None:
+        """No more launches of it."""
+        ...
+
+    def message(self, text: str) -> None:
+        """One sentence for a person."""
+        ...
+
+
+class Sink(Protocol):
+    """Takes finished parts of a run before the run ends."""
+
+    def experiment(self, name: str, payload: bytes) -> None:
+        """Keep it so that a kill -9 right after does not lose it."""
+        ...

@@ -1,0 +1,1 @@
+"""Pure statistics: no I/O, no model types. Each method is tested against a slow literal definition."""

@@ -1,0 +1,222 @@
+"""Fakes and builders for everyone's tests; shipped with the package."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from bench.errors import MissingError, RunConflictError
+from bench.model import (
+    CPU_TIME,
+    PEAK_MEMORY,
+    SIZE,
+    TIME,
+    Arm,
+    ArmResult,
+    Benchmark,
+    Better,
+    Environment,
+    Experiment,
+    ExperimentResult,
+    Failure,
+    Kind,
+    Launch,
+    Machine,
+    Measurement,
+    Metric,
+    Policy,
+    RoundConditions,
+    Run,
+    RunStatus,
+    Summary,
+)
+from bench.ports import Added, RunInfo
+from bench.wire import payload_sha
+
+
+@dataclass
+class FakeClock:
+    """A clock that moves only when told: every reading adds `step`, `sleep` adds more."""
+
+    now: int = 0
+    step: int = 0
+
+    def wall(self) -> int:
+        """Current time in ns, then one step on."""
+        self.now += self.step
+        return self.now
+
+    def cpu(self) -> int:
+        """The same time; a fake process never waits."""
+        return self.now
+
+    def sleep(self, ns: int) -> None:
+        """Let time pass."""
+        self.now += ns
+
+
+class FakeDevice:
+    """A device that does nothing at once."""
+
+    name = "fake"
+    kind = "emulated"
+    threads = 1
+
+    def __init__(self) -> None:
+        self.synchronized = 0
+
+    def synchronize(self) -> None:
+        """Count the calls."""
+        self.synchronized += 1
+
+
+def run_info(run: Run) -> RunInfo:
+    """The one-line summary of a run."""
+    failures: dict[str, int] = {}
+    arms = 0
+    for _, result in run.arms():
+        arms += 1
+        if result.failure is not None:
+            failures[result.failure.kind.value] = failures.get(result.failure.kind.value, 0) + 1
+    return RunInfo(
+        key=run.key, started_at=run.started_at, finished_at=run.finished_at, status=run.status, profile=run.profile,
+        source=run.source, machine_fingerprint=run.machine.fingerprint, machine_label=run.machine.label,
+        environment_fingerprint=run.environment.fingerprint, arms=arms, failures=failures, problems=len(run.problems),
+        commit=run.revision.commit if run.revision else None, dirty=bool(run.revision and run.revision.dirty),
+        branch=run.revision.branch if run.revision else None,
+        suites=tuple(dict.fromkeys(e.experiment.benchmark.suite for e in run.experiments)),
+    )  # fmt: skip
+
+
+class MemoryStore:
+    """A Store in a dict, with the contract of the SQL one."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, Run] = {}
+
+    def add(self, run: Run) -> Added:
+        """See bench.ports.Store."""
+        old = self._runs.get(run.key)
+        if old is None:
+            self._runs[run.key] = run
+            return Added.NEW
+        if payload_sha(old) != payload_sha(run):
+            raise RunConflictError(f"run {run.key} is stored with other content; a run is never changed.")
+        return Added.REPLAY
+
+    def get(self, key: str) -> Run:
+        """See bench.ports.Store."""
+        if key not in self._runs:
+            raise MissingError(f"run {key} is not stored; `bench show --list` lists the runs.")
+        return self._runs[key]
+
+    def find(self, ref: str) -> str:
+        """See bench.ports.Store."""
+        return find_key([info.key for info in self.runs()], ref)
+
+    def runs(self, *, limit: int | None = None) -> Sequence[RunInfo]:
+        """See bench.ports.Store."""
+        ordered = sorted(self._runs.values(), key=lambda r: (r.started_at, r.key), reverse=True)
+        return [run_info(run) for run in ordered[:limit]]
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
+def find_key(newest_first: Sequence[str], ref: str) -> str:
+    """Resolve `latest`, `latest~N` or a unique beginning of a key. Raises MissingError."""
+    name, _, back = ref.partition("~")
+    if name == "latest" and (back.isdigit() or "~" not in ref):
+        steps = int(back or 0)
+        if steps < len(newest_first):
+            return newest_first[steps]
+        raise MissingError(f"{ref}: only {len(newest_first)} runs are stored.")
+    matches = [key for key in newest_first if key.startswith(ref)] if len(ref) >= 4 else []
+    if len(matches) == 1:
+        return matches[0]
+    why = f"{len(matches)} runs begin with it" if matches else "no stored run has that key"
+    raise MissingError(f"run {ref!r}: {why}; `bench show --list` lists the runs.")
+
+
+AGREEMENT = Metric(
+    name="agreement", unit="1", better=Better.HIGHER, kind=Kind.ACCURACY, summary=Summary.ITEMS,
+    help="share of answers equal to the reference's",
+)  # fmt: skip
+
+
+def make_run(
+    *,
+    seed: int = 0,
+    speedups: Sequence[float] = (1.0, 2.0, 0.8),
+    launches: int = 7,
+    suite: str = "demo",
+    failure: Failure | None = None,
+    started_at: datetime | None = None,
+    machine: Machine | None = None,
+    noise: float = 0.01,
+) -> Run:
+    """A whole run of one benchmark `<suite>.net[engine=…]`: made up, plausible and reproducible.
+
+    Variant k runs `speedups[k]` times as fast as the baseline (k = 0), which takes 2 ms a call;
+    `failure`, if given, befalls the last variant.
+    """
+    rng = random.Random(seed)
+    start = started_at or datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=seed)
+    engines = [f"e{k}" for k in range(len(speedups))]
+    benchmark = Benchmark(
+        name=f"{suite}.net", version="v1", suite=suite, source=f"suites.{suite}:net", title="A made-up network.",
+        axes={"engine": list(engines)}, baseline={"engine": "e0"}, metrics=(AGREEMENT,),
+    )  # fmt: skip
+    arms = tuple(Arm(variant=variant) for variant in benchmark.variants())
+    results = []
+    for index, (arm, factor) in enumerate(zip(arms, speedups, strict=True)):
+        rows = tuple(
+            tuple(round(2e6 / factor * rng.lognormvariate(0, noise)) for _ in range(40)) for _ in range(launches)
+        )
+        memory = tuple((300_000_000 - 40_000_000 * index + rng.randrange(100_000),) for _ in range(launches))
+        right = tuple(1 if index == 0 or rng.random() > 0.02 * index else 0 for _ in range(400))
+        results.append(
+            ArmResult(
+                arm=arm,
+                items=8,
+                notes={"provider": "CPUExecutionProvider"},
+                failure=failure if index == len(arms) - 1 else None,
+                measurements=(
+                    Measurement(metric=TIME, launches=rows),
+                    Measurement(metric=CPU_TIME, launches=rows),
+                    Measurement(metric=PEAK_MEMORY, launches=memory),
+                    Measurement(metric=SIZE, launches=((90_000_000 // (1 + index),),)),
+                    Measurement(metric=AGREEMENT, launches=(right,)),
+                ),
+            )
+        )
+    seen = tuple(
+        Launch(
+            index=k, started_at=start + timedelta(seconds=k), hash_seed=rng.randrange(2**32), core=k % 2,
+            priority="normal", order=tuple(rng.sample(range(len(arms)), len(arms))),
+            rounds=tuple(RoundConditions(arm=a, round=0, wall_ns=80_000_000, involuntary_switches=2)
+                         for a in range(len(arms))),
+        )
+        for k in range(launches)
+    )  # fmt: skip
+    experiment = Experiment(benchmark=benchmark, arms=arms, policy=Policy(launches=launches), seed=seed)
+    return Run(
+        key=f"{rng.getrandbits(128):032x}",
+        started_at=start,
+        finished_at=start + timedelta(minutes=1),
+        status=RunStatus.COMPLETE,
+        profile="quick",
+        machine=machine
+        or Machine(architecture="x86_64", cpu="Example CPU", physical_cores=2, logical_cores=2, memory_gib=24),
+        environment=Environment(python="3.11.7", system="Linux 6.1", packages={"numpy": "2.4.0"}),
+        experiments=(ExperimentResult(experiment=experiment, results=tuple(results), launches=seen),),
+        bench_version="0.1.0",
+    )
+
+
+def with_environment(run: Run, **packages: str) -> Run:
+    """The same run under other package versions and another key."""
+    environment = replace(run.environment, packages={**run.environment.packages, **packages})
+    return replace(run, key=run.key[::-1], environment=environment)
