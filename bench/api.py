@@ -32,11 +32,11 @@ HIGHER = Better.HIGHER
 MARK = "__bench_benchmark__"
 
 
-class Skip(Exception):
+class Skip(Exception):  # noqa: N818 - reads as a verb in a suite
     """Raise in a set-up when something it needs is not here; the message says what and how to get it."""
 
 
-class Wrong(Exception):
+class Wrong(Exception):  # noqa: N818 - the Failure kind it becomes
     """Raise in `Work.check` when the answer is wrong: the arm becomes a Failure WRONG."""
 
 

@@ -126,6 +126,10 @@ class Progress(Protocol):
         """Names and planned launches, before the first."""
         ...
 
+    def rehearsing(self, experiment: int) -> None:
+        """The experiment at that index is set up and checked for the first time."""
+        ...
+
     def launch_done(self, experiment: int, seconds: float) -> None:
         """One launch of the experiment at that index has ended."""
         ...
@@ -136,12 +140,4 @@ class Progress(Protocol):
 
     def message(self, text: str) -> None:
         """One sentence for a person."""
-        ...
-
-
-class Sink(Protocol):
-    """Takes finished parts of a run before the run ends."""
-
-    def experiment(self, name: str, payload: bytes) -> None:
-        """Keep it so that a kill -9 right after does not lose it."""
         ...

@@ -63,14 +63,39 @@ class FakeDevice:
 
     name = "fake"
     kind = "emulated"
-    threads = 1
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = threads
         self.synchronized = 0
 
     def synchronize(self) -> None:
         """Count the calls."""
         self.synchronized += 1
+
+
+class SilentProgress:
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.launches = 0
+
+    def plan(self, experiments: Sequence[str], launches: Sequence[int]) -> None:
+        """See bench.ports.Progress."""
+
+    def rehearsing(self, experiment: int) -> None:
+        """See bench.ports.Progress."""
+
+    def launch_done(self, experiment: int, seconds: float) -> None:
+        """Count."""
+        self.launches += 1
+
+    def experiment_done(self, experiment: int) -> None:
+        """See bench.ports.Progress."""
+
+    def message(self, text: str) -> None:
+        """Keep."""
+        self.messages.append(text)
 
 
 class MemoryStore:

@@ -1,0 +1,32 @@
+"""`bench show`: a stored run, or the list of them."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from bench.commands._shared import config_of, database_option, load_run, opened, width, write
+
+
+@click.command("show")
+@click.argument("run", default="latest")
+@click.option("--list", "as_list", is_flag=True, help="List stored runs, newest first.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Runs in the list.")
+@database_option
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
+def command(run: str, as_list: bool, limit: int, database: str | None, as_json: bool) -> None:
+    """Show RUN: a key or its beginning, latest, latest~1, or an exported file."""
+    import json
+
+    from bench.reports.json import JsonReport
+    from bench.reports.text import TextReport, runs_table
+    from bench.wire import plain
+
+    with opened(config_of(database=database)) as store:
+        if as_list:
+            infos = store.runs(limit=limit)
+            write(json.dumps(plain(infos), indent=2) if as_json else runs_table(infos), None)
+            return
+        found = load_run(store, run)
+    write(JsonReport().run(found) if as_json else TextReport(width(), sys.stdout.isatty()).run(found), None)

@@ -1,0 +1,95 @@
+"""Load the modules of a place and list the benchmarks in them, loudly. Runs in a worker.
+
+A place is a folder or an importable package. Modules whose name begins with `_` and sub-packages
+are not suites. Standard library only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench.api import MARK
+from bench.model import Benchmark
+
+
+def modules_of(place: str) -> tuple[list[str], list[str]]:
+    """(folders to put on sys.path, module names) of a place. Raises ValueError when it is not there."""
+    folder = Path(place)
+    if folder.is_dir():
+        folder = folder.resolve()
+        package = (folder / "__init__.py").is_file()
+        prefix = f"{folder.name}." if package else ""
+        return [str(folder.parent if package else folder)], [prefix + name for name in _names([str(folder)])]
+    try:
+        spec = importlib.util.find_spec(place)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or not spec.submodule_search_locations:
+        raise ValueError(f"{place} is neither a folder nor an importable package of suites")
+    return [], [f"{place}.{name}" for name in _names(list(spec.submodule_search_locations))]
+
+
+def _names(folders: list[str]) -> list[str]:
+    return sorted(m.name for m in pkgutil.iter_modules(folders) if not m.ispkg and not m.name.startswith("_"))
+
+
+def discover(places: Sequence[str], skip: Sequence[str], announce: Callable[[str], None]) -> dict[str, Any]:
+    """Import everything. Returns {benchmarks, path, problems} as plain values.
+
+    `skip` names modules that killed an earlier worker; `announce` is told each name before its import.
+    """
+    benchmarks: list[dict[str, Any]] = []
+    problems: list[dict[str, str]] = []
+    path: list[str] = []
+    seen: dict[str, str] = {}
+    for place in places:
+        try:
+            folders, names = modules_of(place)
+        except ValueError as error:
+            problems.append({"module": place, "message": str(error), "detail": ""})
+            continue
+        for folder in folders:
+            if folder not in path:
+                path.append(folder)
+                sys.path.insert(0, folder)
+        for name in names:
+            if name in skip:
+                continue
+            announce(name)
+            try:
+                found = _benchmarks(importlib.import_module(name), name)
+            except BaseException as error:  # noqa: BLE001 - a broken suite is reported, the rest is listed
+                problems.append(_problem(name, error))
+                continue
+            for benchmark in found:
+                if benchmark.name in seen:
+                    text = f"{benchmark.name} is defined in {seen[benchmark.name]} and again in {name}; rename one"
+                    problems.append({"module": name, "message": text, "detail": ""})
+                    continue
+                seen[benchmark.name] = name
+                benchmarks.append(asdict(benchmark))
+    return {"benchmarks": benchmarks, "path": path, "problems": problems}
+
+
+def _benchmarks(module: Any, name: str) -> list[Benchmark]:
+    marked = [getattr(value, MARK, None) for value in vars(module).values() if callable(value)]
+    return [b for b in marked if isinstance(b, Benchmark) and b.source.startswith(f"{name}:")]
+
+
+def _problem(name: str, error: BaseException) -> dict[str, str]:
+    if isinstance(error, SystemExit):
+        message = f"calls sys.exit({error.code!r}) when it is imported"
+    elif isinstance(error, SyntaxError):
+        message = f"line {error.lineno}: {error.msg}"
+    else:
+        message = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
+    detail = "\n".join(traceback.format_exception(error)[-3:])
+    return {"module": name, "message": message, "detail": detail.strip()}

@@ -1,0 +1,308 @@
+"""Run experiments: rehearse once, then launch after launch, all arms side by side.
+
+A rehearsal is one process per arm that builds artifacts, checks the answer, reports accuracy and
+calibrates; nothing it times is kept, so caches and reports never colour a measured launch.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from bench.measure.session import ArmFailed, Session, WorkerProcess
+from bench.model import (
+    CPU_TIME,
+    FIRST_CALL,
+    MEMORY_GROWTH,
+    PEAK_MEMORY,
+    SET_UP,
+    SIZE,
+    TIME,
+    Arm,
+    ArmResult,
+    Experiment,
+    ExperimentResult,
+    Failure,
+    FailureKind,
+    Launch,
+    Measurement,
+    Metric,
+    Number,
+    RoundConditions,
+    Summary,
+)
+from bench.ports import Progress
+
+MINUTE_S = 60.0
+
+FIFO_LIMIT_NS = 10_000_000
+"""Longest sample measured in the real-time class; the kernel throttles real-time work over 0.95 s in a second."""
+
+Finished = Callable[[int, ExperimentResult], None]
+
+
+@dataclass
+class _Sampler:
+    """What accumulates for one arm."""
+
+    arm: Arm
+    loops: int = 1
+    samples: int = 1
+    call_ns: int = 0
+    items: float = 1.0
+    notes: dict[str, str] = field(default_factory=dict)
+    size_bytes: int | None = None
+    values: dict[str, Any] = field(default_factory=dict)
+    failure: Failure | None = None
+    rows: dict[str, list[tuple[Number, ...]]] = field(default_factory=dict)
+
+    def keep(self, metric: Metric, row: Sequence[Number]) -> None:
+        self.rows.setdefault(metric.name, []).append(tuple(row))
+
+
+class ExperimentRunner:
+    """One experiment: its plan, what was seen so far, and whether it goes on."""
+
+    def __init__(self, experiment: Experiment, session: Session, *, device: str, path: Sequence[str]) -> None:
+        self.experiment = experiment
+        self._session = session
+        self._device = device
+        self._path = list(path)
+        self._random = random.Random(experiment.seed)
+        self._arms = [_Sampler(arm) for arm in experiment.arms]
+        self._launches: list[Launch] = []
+        self._spent_s = 0.0
+
+    @property
+    def undecided(self) -> bool:
+        """Whether another launch is wanted: the fixed number of the policy, within its budget."""
+        policy = self.experiment.policy
+        if policy.budget_s is not None and self._spent_s >= policy.budget_s:
+            return False
+        return len(self._launches) < policy.launches and any(s.failure is None for s in self._arms)
+
+    def rehearse(self) -> None:
+        """Find failures, accuracy, loops. Baselines first: the others are judged against them."""
+        for sampler in sorted(self._arms, key=lambda s: not s.arm.variant.baseline):
+            try:
+                self._rehearse(sampler)
+            except ArmFailed as failed:
+                sampler.failure = failed.failure
+
+    def launch(self) -> float:
+        """One fresh process per arm, ABBA rounds. Returns the seconds it took."""
+        start = time.monotonic()
+        index = len(self._launches)
+        order = [i for i, s in enumerate(self._arms) if s.failure is None]
+        self._random.shuffle(order)
+        hash_seed = self._random.randrange(2**32)
+        threads = self.experiment.benchmark.threads
+        core = _core_of(index) if threads == 1 else None
+        started_at = datetime.now(UTC)
+        running: dict[int, WorkerProcess] = {}
+        rows: dict[int, dict[str, list[Number]]] = {}
+        priorities = set()
+        rounds: list[RoundConditions] = []
+        try:
+            for i in order:
+                try:
+                    worker = self._start(self._arms[i], hash_seed)
+                    running[i] = worker
+                    rows[i], priority = self._prepare(self._arms[i], worker, core)
+                    priorities.add(priority)
+                except ArmFailed as failed:
+                    self._drop(i, failed, running, rows)
+            for number, arms in enumerate(self._rounds(order)):
+                for i in arms:
+                    if i in rows:
+                        try:
+                            rounds.append(self._round(self._arms[i], running[i], rows[i], i, number))
+                        except ArmFailed as failed:
+                            self._drop(i, failed, running, rows)
+            for i in list(rows):
+                try:
+                    memory = running[i].ask("memory", MINUTE_S)
+                except ArmFailed as failed:
+                    self._drop(i, failed, running, rows)
+                else:
+                    rows[i][PEAK_MEMORY.name] = [memory["peak_bytes"]]
+                    rows[i][MEMORY_GROWTH.name] = [memory["growth_bytes"]]
+        except BaseException:
+            for worker in running.values():
+                worker.kill()
+            raise
+        for worker in running.values():
+            worker.close()
+        for i, row in rows.items():
+            for metric in (TIME, CPU_TIME, FIRST_CALL, SET_UP, PEAK_MEMORY, MEMORY_GROWTH):
+                self._arms[i].keep(metric, row[metric.name])
+        self._launches.append(
+            Launch(
+                index=index, started_at=started_at, hash_seed=hash_seed, core=core, order=tuple(order),
+                priority=priorities.pop() if len(priorities) == 1 else "normal", rounds=tuple(rounds),
+            )
+        )  # fmt: skip
+        seconds = time.monotonic() - start
+        self._spent_s += seconds
+        return seconds
+
+    def result(self, *, interrupted: bool = False) -> ExperimentResult:
+        """All that is known now. Arms that got no launch are UNMEASURED."""
+        results = []
+        for sampler in self._arms:
+            failure = sampler.failure
+            if failure is None and not sampler.rows:
+                why = "the run was interrupted before its first launch" if interrupted else "no launch was made"
+                failure = Failure(kind=FailureKind.UNMEASURED, phase="launch", message=why)
+            results.append(
+                ArmResult(
+                    arm=sampler.arm, failure=failure, items=sampler.items, notes=sampler.notes,
+                    measurements=self._measurements(sampler),
+                )
+            )  # fmt: skip
+        return ExperimentResult(experiment=self.experiment, results=tuple(results), launches=tuple(self._launches))
+
+    def _start(self, sampler: _Sampler, hash_seed: int) -> WorkerProcess:
+        return self._session.start(sampler.arm.target, threads=self.experiment.benchmark.threads, hash_seed=hash_seed)
+
+    def _set_up(self, sampler: _Sampler, worker: WorkerProcess, core: int | None, patience: float) -> dict[str, Any]:
+        """Set-up and first call."""
+        benchmark = self.experiment.benchmark
+        answer = worker.ask(
+            "set_up", benchmark.timeout_s * patience, source=benchmark.source, path=self._path, device=self._device,
+            threads=benchmark.threads, requires=list(benchmark.requires), params=sampler.arm.variant.params,
+        )  # fmt: skip
+        return {**answer, **worker.ask("first_call", benchmark.timeout_s, core=core)}
+
+    def _rehearse(self, sampler: _Sampler) -> None:
+        benchmark, policy = self.experiment.benchmark, self.experiment.policy
+        worker = self._start(sampler, self._random.randrange(2**32))
+        try:
+            # Building artifacts for the first time may take far longer than loading them.
+            answer = self._set_up(sampler, worker, None, patience=5.0)
+            sampler.items, sampler.notes = float(answer["items"]), answer["notes"]
+            sampler.size_bytes = answer["size_bytes"]
+            names = [m.name for m in benchmark.metrics]
+            sampler.values = worker.ask("check", benchmark.timeout_s, metrics=names)["values"]
+            chosen = worker.ask("calibrate", benchmark.timeout_s, policy=asdict(policy))
+            sampler.loops, sampler.samples = chosen["loops"], chosen["samples"]
+            sampler.call_ns = chosen["call_ns"]
+        except BaseException:
+            worker.kill()
+            raise
+        worker.close()
+
+    def _prepare(
+        self, sampler: _Sampler, worker: WorkerProcess, core: int | None
+    ) -> tuple[dict[str, list[Number]], str]:
+        benchmark = self.experiment.benchmark
+        answer = self._set_up(sampler, worker, core, patience=1.0)
+        fifo = core is not None and len(_cores()) > 1 and sampler.call_ns * sampler.loops <= FIFO_LIMIT_NS
+        warm = worker.ask(
+            "warm_up", benchmark.timeout_s, loops=sampler.loops, policy=asdict(self.experiment.policy),
+            elevate=True, fifo=fifo,
+        )  # fmt: skip
+        row: dict[str, list[Number]] = {
+            TIME.name: [],
+            CPU_TIME.name: [],
+            FIRST_CALL.name: [answer["first_call_ns"]],
+            SET_UP.name: [answer["set_up_ns"]],
+        }
+        return row, warm["priority"]
+
+    def _rounds(self, order: Sequence[int]) -> list[list[int]]:
+        """ABBA: every second round runs the order before it backwards, so that drift cancels."""
+        rounds: list[list[int]] = []
+        for number in range(self.experiment.policy.rounds):
+            if number % 2:
+                rounds.append(rounds[-1][::-1])
+            else:
+                shuffled = list(order)
+                self._random.shuffle(shuffled)
+                rounds.append(shuffled)
+        return rounds
+
+    def _round(
+        self, sampler: _Sampler, worker: WorkerProcess, row: dict[str, list[Number]], arm: int, number: int
+    ) -> RoundConditions:
+        answer = worker.ask("round", self.experiment.benchmark.timeout_s, loops=sampler.loops, samples=sampler.samples)
+        row[TIME.name] += answer["wall"]
+        row[CPU_TIME.name] += answer["cpu"]
+        return RoundConditions(arm=arm, round=number, **answer["conditions"])
+
+    def _drop(
+        self, index: int, failed: ArmFailed, running: dict[int, WorkerProcess], rows: dict[int, dict[str, list[Number]]]
+    ) -> None:
+        self._arms[index].failure = failed.failure
+        rows.pop(index, None)
+        if index in running:
+            running.pop(index).kill()
+
+    def _measurements(self, sampler: _Sampler) -> tuple[Measurement, ...]:
+        found = []
+        for metric in (TIME, CPU_TIME, FIRST_CALL, SET_UP, PEAK_MEMORY, MEMORY_GROWTH):
+            if rows := sampler.rows.get(metric.name):
+                loops = sampler.loops if metric in (TIME, CPU_TIME) else 1
+                found.append(Measurement(metric=metric, launches=tuple(rows), loops=loops))
+        if sampler.size_bytes is not None:
+            found.append(Measurement(metric=SIZE, launches=((sampler.size_bytes,),)))
+        for metric in self.experiment.benchmark.metrics:
+            value = sampler.values.get(metric.name)
+            if isinstance(value, dict):
+                items = replace(metric, summary=Summary.ITEMS)
+                found.append(Measurement(metric=items, launches=(tuple(value["items"]),)))
+            elif value is not None:
+                found.append(Measurement(metric=metric, launches=((value,),)))
+        return tuple(found)
+
+
+def run_experiments(
+    experiments: Sequence[Experiment],
+    *,
+    device: str,
+    path: Sequence[str],
+    progress: Progress,
+    finished: Finished,
+) -> tuple[tuple[ExperimentResult, ...], bool]:
+    """Measure all, launches taken round-robin so that one bad minute cannot spoil one experiment.
+
+    `finished(index, result)` is called after every launch with all that is known of that experiment.
+    Returns the results and whether it was interrupted (Ctrl-C, SIGTERM): then with what was known.
+    """
+    runners: list[ExperimentRunner] = []
+    interrupted = False
+    with Session() as session:
+        runners = [ExperimentRunner(e, session, device=device, path=path) for e in experiments]
+        progress.plan([e.name for e in experiments], [e.policy.launches for e in experiments])
+        try:
+            for index, runner in enumerate(runners):
+                progress.rehearsing(index)
+                runner.rehearse()
+                if not runner.undecided:
+                    finished(index, runner.result())
+                    progress.experiment_done(index)
+            while waiting := [i for i, r in enumerate(runners) if r.undecided]:
+                for index in waiting:
+                    seconds = runners[index].launch()
+                    finished(index, runners[index].result())
+                    progress.launch_done(index, seconds)
+                    if not runners[index].undecided:
+                        progress.experiment_done(index)
+        except KeyboardInterrupt:
+            interrupted = True
+            progress.message("interrupted; keeping what was measured")
+    return tuple(r.result(interrupted=interrupted) for r in runners), interrupted
+
+
+def _cores() -> list[int]:
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
+def _core_of(launch: int) -> int | None:
+    cores = _cores()
+    return cores[launch % len(cores)] if cores else None

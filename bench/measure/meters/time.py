@@ -1,0 +1,49 @@
+"""Wall and CPU clocks, and the timed batch.
+
+The call is unrolled ten times inside a `repeat` loop: about 1 ns of overhead a call against 8 ns
+for a plain loop (measured in the study behind docs/measuring.md).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import repeat
+from typing import Any
+
+
+class SystemClock:
+    """Monotonic wall clock and CPU time of all threads of this process, both in ns."""
+
+    wall = staticmethod(time.perf_counter_ns)
+    cpu = staticmethod(time.process_time_ns)
+
+
+def timed_batch(
+    run: Callable[[], Any],
+    loops: int,
+    synchronize: Callable[[], None],
+    wall: Callable[[], int],
+    cpu: Callable[[], int],
+) -> tuple[int, int]:
+    """Call `run` `loops` times and wait for the device. Returns (wall ns, CPU ns) of the batch."""
+    tens, ones = divmod(loops, 10)
+    tens_loop, ones_loop = repeat(None, tens), repeat(None, ones)
+    cpu_start = cpu()
+    start = wall()
+    for _ in tens_loop:
+        run()
+        run()
+        run()
+        run()
+        run()
+        run()
+        run()
+        run()
+        run()
+        run()
+    for _ in ones_loop:
+        run()
+    synchronize()
+    end = wall()
+    return end - start, cpu() - cpu_start

@@ -1,0 +1,238 @@
+"""The parent's side: starts workers, asks, waits with a deadline, survives their deaths.
+
+A session never times anything. Whatever a worker does, its arm gets a result or a Failure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from bench.errors import MeasureError
+from bench.measure.channel import ESCAPED, Message
+from bench.model import Failure, FailureKind, Target
+
+TAIL_BYTES = 2000
+"""How much of what a worker printed a failure keeps."""
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS", "RAYON_NUM_THREADS",
+)  # fmt: skip
+
+
+class ArmFailed(Exception):  # noqa: N818 - a result on its way, not a mistake of ours
+    """Carries the Failure of one arm from a worker to the experiment; never leaves bench.measure."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class Session:
+    """Owns all workers of one run. Use as a context manager: nothing survives its end."""
+
+    def __init__(self) -> None:
+        self._reaper: subprocess.Popen[bytes] | None = None
+        self._workers: set[WorkerProcess] = set()
+
+    def __enter__(self) -> Session:
+        self._reaper = subprocess.Popen(
+            [sys.executable, "-m", "bench.measure.reaper"],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for worker in list(self._workers):
+            worker.kill()
+        if self._reaper is not None and self._reaper.stdin is not None:
+            self._reaper.stdin.close()
+            self._reaper.wait(timeout=10)
+
+    def start(self, target: Target, *, threads: int, hash_seed: int) -> WorkerProcess:
+        """A fresh process at `target`. Raises MeasureError when the interpreter cannot be started."""
+        worker = WorkerProcess(self, target, threads=threads, hash_seed=hash_seed)
+        self._workers.add(worker)
+        self.tell_reaper("+", worker.pid)
+        return worker
+
+    def forget(self, worker: WorkerProcess) -> None:
+        """The worker's group is gone."""
+        if worker in self._workers:
+            self._workers.discard(worker)
+            self.tell_reaper("-", worker.pid)
+
+    def tell_reaper(self, sign: str, pid: int) -> None:
+        """Add a process group to what dies with us, or take it off."""
+        assert self._reaper is not None, "use Session as a context manager"
+        assert self._reaper.stdin is not None
+        with suppress(BrokenPipeError):
+            self._reaper.stdin.write(f"{sign}{pid}\n".encode())
+            self._reaper.stdin.flush()
+
+
+class WorkerProcess:
+    """One worker and the private pipe to it."""
+
+    def __init__(self, session: Session, target: Target, *, threads: int, hash_seed: int) -> None:
+        self._session = session
+        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
+        self._buffer = b""
+        request_read, self._request_write = os.pipe()
+        self._answer_read, answer_write = os.pipe()
+        os.set_blocking(self._answer_read, False)
+        python = target.python or sys.executable
+        command = [python, "-P", "-m", "bench.measure.worker", str(request_read), str(answer_write), str(os.getpid())]
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._output,
+                pass_fds=(request_read, answer_write), env=worker_environment(target, threads, hash_seed),
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise MeasureError(
+                f"{python} cannot be started: {error.strerror}; check the target's interpreter."
+            ) from None
+        finally:
+            os.close(request_read)
+            os.close(answer_write)
+        self._oom_kills = _oom_kills()
+        self.pid = self._process.pid
+
+    def ask(self, do: str, timeout_s: float, **arguments: Any) -> Message:
+        """Send a request and wait for its answer. Raises ArmFailed; the worker is dead then."""
+        message = self.ask_raw(do, timeout_s, **arguments)
+        while "module" in message:  # progress of a discovery nobody follows
+            message = self.next_message(do, timeout_s)
+        return message
+
+    def ask_raw(self, do: str, timeout_s: float, **arguments: Any) -> Message:
+        """Like `ask`, but returns progress messages too."""
+        data = json.dumps({"do": do, **arguments}).encode() + b"\n"
+        try:
+            while data:
+                data = data[os.write(self._request_write, data) :]
+        except BrokenPipeError:
+            raise self._dead(do) from None
+        return self.next_message(do, timeout_s)
+
+    def next_message(self, phase: str, timeout_s: float) -> Message:
+        """The next line from the worker. Raises ArmFailed on a failure, a death or the deadline."""
+        deadline = time.monotonic() + timeout_s
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._answer_read, selectors.EVENT_READ)
+            while b"\n" not in self._buffer:
+                left = deadline - time.monotonic()
+                if left <= 0 or not selector.select(left):
+                    self.kill()
+                    raise self._failed(FailureKind.TIMED_OUT, phase, f"no answer within {timeout_s:g} s; it was killed")
+                chunk = os.read(self._answer_read, 1 << 16)
+                if not chunk:
+                    raise self._dead(phase)
+                self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        message: Message = json.loads(line)
+        if ESCAPED in message:
+            self.kill()
+            text = "forks and lets the child return into the harness; end the child with os._exit"
+            raise self._failed(FailureKind.RAISED, phase, text)
+        if failure := message.get("failure"):
+            detail = failure["detail"] or self._tail()
+            self.kill()
+            raise ArmFailed(
+                Failure(kind=FailureKind(failure["kind"]), phase=phase, message=failure["message"], detail=detail)
+            )
+        return message
+
+    def close(self) -> None:
+        """Let the suite clean up, then end the group."""
+        with suppress(ArmFailed):
+            self.ask("close", 10.0)
+            self._process.wait(timeout=5)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the whole process group at once. Safe to call twice."""
+        with suppress(OSError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+        for fd in (self._request_write, self._answer_read):
+            with suppress(OSError):
+                os.close(fd)
+        self._request_write = self._answer_read = -1
+        self._session.forget(self)
+
+    def _dead(self, phase: str) -> ArmFailed:
+        try:
+            code = self._process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return self._failed(FailureKind.DIED, phase, "closed its pipe to the session; it was killed")
+        kills = _oom_kills()
+        self.kill()
+        if code < 0:
+            name = _signal_name(-code)
+            message = f"was killed by {name}"
+            if name == "SIGKILL" and kills is not None and self._oom_kills is not None and kills > self._oom_kills:
+                message += ", by the kernel: out of memory"
+        else:
+            message = f"ended by itself with exit code {code}"
+        return self._failed(FailureKind.DIED, phase, message)
+
+    def _failed(self, kind: FailureKind, phase: str, message: str) -> ArmFailed:
+        return ArmFailed(Failure(kind=kind, phase=phase, message=message, detail=self._tail()))
+
+    def _tail(self) -> str:
+        size = self._output.seek(0, os.SEEK_END)
+        self._output.seek(max(0, size - TAIL_BYTES))
+        return self._output.read().decode(errors="replace").strip()
+
+
+def worker_environment(target: Target, threads: int, hash_seed: int) -> dict[str, str]:
+    """Variables of a worker: ours, one thread count for every library, passive waiting, the launch's hash seed.
+
+    Spinning threads on shared cores cost up to 500 times (study); passive waiting never does.
+    """
+    variables: Mapping[str, str] = {
+        **dict.fromkeys(THREAD_VARIABLES, str(threads)),
+        "OMP_WAIT_POLICY": "passive",
+        "KMP_BLOCKTIME": "0",
+        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "PYTHONHASHSEED": str(hash_seed),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+    return {**os.environ, **variables, **target.variables}
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _oom_kills() -> int | None:
+    try:
+        for line in Path("/proc/vmstat").read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    except OSError:
+        pass
+    return None

@@ -1,0 +1,253 @@
+"""The child: obeys one session over a private pipe, times, and decides nothing.
+
+Run as `python -m bench.measure.worker READ_FD WRITE_FD PARENT_PID`. Standard library only, so that
+any interpreter with any installed versions can be measured.
+
+Requests (`do`): discover, set_up, first_call, check, calibrate, warm_up, round, memory, close. Every answer is
+one object; a failure of the suite's code is the answer `{"failure": {kind, message, detail}}`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import importlib.util
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from bench.api import MARK, Items, Skip, Work, Wrong
+from bench.discover import discover
+from bench.measure.channel import Channel, Message
+from bench.measure.meters.disturbance import read_counters
+from bench.measure.meters.memory import peak_resident_bytes
+from bench.measure.meters.time import SystemClock, timed_batch
+from bench.measure.warmup import calibrate, warm_up
+from bench.model import FailureKind, Policy
+
+DETAIL_LINES = 12
+"""Lines of a traceback that a failure keeps."""
+
+FIFO_PRIORITY = 1
+"""The lowest real-time priority: enough to win over every ordinary process."""
+
+
+def tie_to_parent(parent: int) -> None:
+    """Die with the parent, also with its kill -9 (Linux: PR_SET_PDEATHSIG; elsewhere the reaper does it)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    # The kernel should take us, not the session or a neighbour, when memory runs out.
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+class Worker:
+    """One benchmark variant in this process."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._bare_bytes = 0
+        self._clock = SystemClock()
+        self._work: Work | None = None
+        self._first: Any = None
+        self._device: Any = None
+        self._fifo = False
+
+    def serve(self) -> None:
+        """Answer until the session is gone."""
+        while (request := self._channel.receive()) is not None:
+            answer = self._answer(request)
+            self._channel.guard()
+            self._channel.send(answer)
+            if request["do"] == "close":
+                return
+
+    def _answer(self, request: Message) -> Message:
+        handler: Callable[[Message], Message] = getattr(self, f"do_{request['do']}")
+        try:
+            return handler(request)
+        except Skip as skip:
+            return _failure(FailureKind.SKIPPED, str(skip) or "the suite skipped it without a reason")
+        except Wrong as wrong:
+            return _failure(FailureKind.WRONG, str(wrong) or "the answer is wrong")
+        except MemoryError:
+            return _failure(FailureKind.RAISED, "ran out of memory (MemoryError)", traceback.format_exc())
+        except SystemExit as error:
+            return _failure(FailureKind.RAISED, f"called sys.exit({error.code!r})", traceback.format_exc())
+        except BaseException as error:  # noqa: BLE001 - whatever a suite raises is its result
+            text = str(error).strip().split("\n", 1)[0]
+            return _failure(
+                FailureKind.RAISED, f"{type(error).__name__}: {text}" if text else type(error).__name__,
+                traceback.format_exc(),
+            )  # fmt: skip
+
+    def do_discover(self, request: Message) -> Message:
+        """Import every module of the places, telling the session which before each."""
+        return discover(request["places"], request["skip"], lambda name: self._channel.send({"module": name}))
+
+    def do_set_up(self, request: Message) -> Message:
+        """Import the suite and make the callable."""
+        for path in request["path"]:
+            if path not in sys.path:
+                sys.path.insert(0, path)
+        device_module, _, device_class = request["device"].partition(":")
+        self._device = getattr(importlib.import_module(device_module), device_class)(request["threads"])
+        _require(request["requires"], self._device.name)
+        self._bare_bytes = peak_resident_bytes()
+        start = self._clock.wall()
+        module, _, name = request["source"].partition(":")
+        function = getattr(importlib.import_module(module), name)
+        if not hasattr(function, MARK):
+            raise TypeError(f"{request['source']} is not a benchmark")
+        work = function(self._device, **request["params"])
+        if not isinstance(work, Work):
+            raise TypeError(f"{name} must return bench.api.Work, not {type(work).__name__}")
+        set_up_ns = self._clock.wall() - start
+        self._work = work
+        return {
+            "set_up_ns": set_up_ns,
+            "items": work.items,
+            "size_bytes": work.size_bytes,
+            "notes": {str(k): str(v) for k, v in work.notes.items()},
+        }
+
+    def do_first_call(self, request: Message) -> Message:
+        """Pin to the launch's core and time the first call."""
+        if request["core"] is not None:
+            with suppress(OSError, AttributeError):
+                os.sched_setaffinity(0, {request["core"]})
+        start = self._clock.wall()
+        self._first = self._ready().run()
+        self._device.synchronize()
+        first_ns = self._clock.wall() - start
+        # Objects of the set-up are garbage to nobody: collections caused by the call then cost
+        # what the call causes, not what the set-up left (p99 of an allocating call: 11 ms to 0.4 ms).
+        gc.collect()
+        gc.freeze()
+        return {"first_call_ns": first_ns}
+
+    def do_check(self, request: Message) -> Message:
+        """Judge the first call's result and collect the suite's own metrics."""
+        work = self._ready()
+        if work.check is not None and work.check(self._first) is False:
+            raise Wrong("the check of the benchmark says that the answer is wrong")
+        values: dict[str, Any] = {}
+        if work.report is not None:
+            for name, value in work.report(self._first).items():
+                values[name] = {"items": list(value)} if isinstance(value, Items) else _number(name, value)
+        if missing := set(request["metrics"]) ^ set(values):
+            raise ValueError(f"declared metrics and the report differ in: {', '.join(sorted(missing))}")
+        return {"values": values}
+
+    def do_calibrate(self, request: Message) -> Message:
+        """Choose loops and samples."""
+        sampling = calibrate(self._batch, Policy(**request["policy"]))
+        return {"loops": sampling.loops, "samples": sampling.samples, "call_ns": sampling.call_ns}
+
+    def do_warm_up(self, request: Message) -> Message:
+        """Warm up to a steady state; find out which priority is permitted."""
+        self._first = None
+        calls, steady = warm_up(self._batch, request["loops"], Policy(**request["policy"]))
+        priority = "normal"
+        if request["elevate"]:
+            priority = self._elevate(fifo=request["fifo"])
+        return {"calls": calls, "steady": steady, "priority": priority}
+
+    def do_round(self, request: Message) -> Message:
+        """Take the samples of one round after one untimed call."""
+        loops, count = request["loops"], request["samples"]
+        before = read_counters()
+        start = self._clock.wall()
+        self._enter_fifo(True)
+        try:
+            self._batch(1)
+            samples = [self._batch(loops) for _ in range(count)]
+        finally:
+            self._enter_fifo(False)
+        end = self._clock.wall()
+        return {
+            "wall": [wall for wall, _ in samples],
+            "cpu": [cpu for _, cpu in samples],
+            "conditions": {"wall_ns": end - start, **read_counters().since(before)},
+        }
+
+    def do_memory(self, request: Message) -> Message:
+        """Peak memory after all rounds."""
+        peak = peak_resident_bytes()
+        return {"peak_bytes": peak, "growth_bytes": max(0, peak - self._bare_bytes)}
+
+    def do_close(self, request: Message) -> Message:
+        """Let the suite release what it holds."""
+        if self._work is not None and self._work.close is not None:
+            self._work.close()
+        return {}
+
+    def _ready(self) -> Work:
+        assert self._work is not None, "set_up comes first"
+        return self._work
+
+    def _batch(self, loops: int) -> tuple[int, int]:
+        result = timed_batch(self._ready().run, loops, self._device.synchronize, self._clock.wall, self._clock.cpu)
+        self._channel.guard()
+        return result
+
+    def _elevate(self, *, fifo: bool) -> str:
+        if fifo:
+            with suppress(OSError, AttributeError):
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FIFO_PRIORITY))
+                os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+                self._fifo = True
+                return "fifo"
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, 0, -20)
+            return "nice"
+        return "normal"
+
+    def _enter_fifo(self, on: bool) -> None:
+        if self._fifo:
+            policy, priority = (os.SCHED_FIFO, FIFO_PRIORITY) if on else (os.SCHED_OTHER, 0)
+            os.sched_setscheduler(0, policy, os.sched_param(priority))
+
+
+def _require(requires: list[str], device: str) -> None:
+    for need in requires:
+        kind, _, name = need.partition(":")
+        if kind == "device" and name != device:
+            raise Skip(f"needs the device {name}; this worker runs on {device}")
+        if ":" not in need and importlib.util.find_spec(need) is None:
+            raise Skip(f"needs the package {need}, which is not installed (pip install 'inference-bench[all]')")
+
+
+def _number(name: str, value: Any) -> float | int:
+    number = float(value)
+    if number != number or number in (float("inf"), float("-inf")):
+        raise Wrong(f"metric {name} is {number}")
+    return int(value) if number == int(number) and isinstance(value, int) else number
+
+
+def _failure(kind: FailureKind, message: str, detail: str = "") -> Message:
+    lines = detail.strip().splitlines()[-DETAIL_LINES:]
+    return {"failure": {"kind": kind.value, "message": message, "detail": "\n".join(lines)}}
+
+
+def main() -> None:
+    """Entry point of the child process."""
+    read_fd, write_fd, parent = (int(argument) for argument in sys.argv[1:4])
+    tie_to_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's business
+    worker = Worker(Channel(read_fd, write_fd))
+    worker.serve()
+    sys.stdout.flush()
+    os._exit(0)  # suites leave threads and atexit hooks behind; nobody waits for them
+
+
+if __name__ == "__main__":
+    main()

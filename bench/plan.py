@@ -1,0 +1,143 @@
+"""Selectors and profiles: which experiments a run consists of. Pure.
+
+A selector is a suite (`quantization`), a benchmark (`quantization.minilm`, with `*` and `?`), or a
+benchmark with some of its axes (`quantization.minilm[precision=int8]`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from bench.errors import SelectorError
+from bench.model import Arm, Benchmark, Experiment, Policy, Scalar, Target, Variant
+
+POLICIES = {
+    "quick": Policy(launches=7),
+    "full": Policy(launches=18),
+}
+"""Seven launches are the fewest whose 20 % trimmed mean drops one at each end and keeps five."""
+
+_SELECTOR = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<axes>[^\[\]]*)\])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A parsed selector."""
+
+    text: str
+    pattern: str
+    axes: dict[str, str]
+
+    def matches(self, benchmark: Benchmark, variant: Variant | None = None) -> bool:
+        """Whether it names that benchmark, and that variant where one is given."""
+        if not (fnmatchcase(benchmark.name, self.pattern) or fnmatchcase(benchmark.suite, self.pattern)):
+            return False
+        if variant is None:
+            return True
+        return all(axis in variant.params and _same(variant.params[axis], value) for axis, value in self.axes.items())
+
+
+def parse(text: str) -> Selector:
+    """Raises SelectorError for text that is no selector."""
+    match = _SELECTOR.fullmatch(text.strip())
+    axes: dict[str, str] = {}
+    if match is not None:
+        for part in filter(None, (match["axes"] or "").split(",")):
+            axis, equals, value = part.partition("=")
+            if not equals:
+                match = None
+                break
+            axes[axis.strip()] = value.strip()
+    if match is None:
+        raise SelectorError(
+            f"selector {text!r} is not of the form suite, suite.benchmark or suite.benchmark[axis=value]."
+        )
+    return Selector(text, match["name"].strip(), axes)
+
+
+def _same(value: Scalar, text: str) -> bool:
+    return str(value) == text or (isinstance(value, bool) and str(value).lower() == text.lower())
+
+
+def select(benchmarks: Sequence[Benchmark], selectors: Sequence[str], profile: str | None) -> list[list[Variant]]:
+    """Variants to measure, one list per benchmark; a chosen variant brings its baseline along.
+
+    `profile` null: all profiles. Raises SelectorError when a selector matches nothing.
+    """
+    parsed = [parse(text) for text in selectors]
+    chosen = []
+    used: set[str] = set()
+    for benchmark in benchmarks:
+        if profile is not None and profile not in benchmark.profiles:
+            continue
+        variants = benchmark.variants()
+        wanted = []
+        for variant in variants:
+            hits = [s.text for s in parsed if s.matches(benchmark, variant)]
+            used.update(hits)
+            if hits or not parsed:
+                wanted.append(variant)
+        groups = [benchmark.group_of(v) for v in wanted]
+        kept = [v for v in variants if v in wanted or (v.baseline and benchmark.group_of(v) in groups)]
+        if kept:
+            chosen.append(kept)
+    for selector in parsed:
+        if selector.text not in used:
+            raise SelectorError(_nothing(selector, benchmarks, profile))
+    return chosen
+
+
+def _nothing(selector: Selector, benchmarks: Sequence[Benchmark], profile: str | None) -> str:
+    for benchmark in benchmarks:
+        if selector.matches(benchmark):
+            if profile is not None and profile not in benchmark.profiles:
+                return (
+                    f"{selector.text!r} runs only in the profile {' and '.join(benchmark.profiles)}; "
+                    f"use --profile {benchmark.profiles[0]}."
+                )
+            axes = "; ".join(f"{axis}: {', '.join(map(str, values))}" for axis, values in benchmark.axes.items())
+            return f"{selector.text!r} matches no variant of {benchmark.name}; its axes are {axes or 'none'}."
+    names = sorted({b.name for b in benchmarks} | {b.suite for b in benchmarks})
+    close = difflib.get_close_matches(selector.pattern, names, n=1)
+    hint = f"did you mean {close[0]}?" if close else "`bench list` shows what there is."
+    return f"{selector.text!r} matches no benchmark; {hint}"
+
+
+def plan(
+    benchmarks: Sequence[Benchmark],
+    selectors: Sequence[str],
+    *,
+    profile: str,
+    target: Target,
+    seed: int,
+    launches: int | None = None,
+) -> list[Experiment]:
+    """One experiment for each benchmark and each point of the axes that its baseline leaves free."""
+    policy = POLICIES[profile]
+    if launches is not None:
+        policy = replace(policy, launches=launches)
+    by_name = {b.name: b for b in benchmarks}
+    experiments: list[Experiment] = []
+    for variants in select(benchmarks, selectors, profile):
+        benchmark = by_name[variants[0].benchmark]
+        groups: list[dict[str, Scalar]] = []
+        for variant in variants:
+            if (group := benchmark.group_of(variant)) not in groups:
+                groups.append(group)
+        if not benchmark.baseline:
+            groups = [{}]
+        for group in groups:
+            members = [v for v in variants if not benchmark.baseline or benchmark.group_of(v) == group]
+            experiments.append(
+                Experiment(
+                    benchmark=benchmark,
+                    arms=tuple(Arm(variant=v, target=target) for v in members),
+                    policy=policy,
+                    seed=seed + len(experiments),
+                )
+            )
+    return experiments

@@ -1,0 +1,118 @@
+"""Numbers as a person reads them: unit always, interval or the reason why there is none."""
+
+from __future__ import annotations
+
+from bench.model import Better, Comparison, Estimate, Kind, Metric, Verdict
+
+_TIME = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
+_BYTES = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"))
+_RATE = ((1.0, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s"))
+_SCALES = {"ns": _TIME, "B": _BYTES, "1/s": _RATE}
+
+TITLES = {
+    "time": "latency",
+    "cpu_time": "CPU time",
+    "first_call": "first call",
+    "set_up": "set-up",
+    "peak_memory": "peak memory",
+    "memory_growth": "memory growth",
+}
+"""Column titles of harness metrics; the others are their own name."""
+
+
+def title(metric: Metric) -> str:
+    """Name of a metric for a table or an axis."""
+    return TITLES.get(metric.name, metric.name.replace("_", " "))
+
+
+def scale_of(value: float, unit: str) -> tuple[float, str]:
+    """(divisor, unit) that shows `value` with one to three digits before the point."""
+    steps = _SCALES.get(unit)
+    if steps is None:
+        return 1.0, "" if unit == "1" else unit
+    chosen = steps[0]
+    for step in steps:
+        if abs(value) >= step[0] * 0.9995:
+            chosen = step
+    return chosen
+
+
+def digits(value: float) -> str:
+    """Three significant digits, or four from 1000 on; never an exponent between 1e-4 and 1e6."""
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if size >= 1000:
+        return f"{value:.0f}"
+    if size >= 99.95:
+        return f"{value:.0f}"
+    if size >= 9.995:
+        return f"{value:.1f}"
+    if size >= 0.9995:
+        return f"{value:.2f}"
+    return f"{value:.3g}"
+
+
+def quantity(value: float, metric: Metric) -> str:
+    """`1.23 ms`, `45.0 MiB`, `42.5 %`."""
+    if metric.kind is Kind.ACCURACY and metric.unit == "1" and metric.better is Better.HIGHER:
+        return f"{value * 100:.1f} %"
+    divisor, unit = scale_of(value, metric.unit)
+    return f"{digits(value / divisor)} {unit}".rstrip()
+
+
+def interval(estimate: Estimate, metric: Metric) -> str:
+    """`1.23 ms (1.20–1.26)`; exact values alone; else the reason why there is no interval."""
+    text = quantity(estimate.value, metric)
+    if estimate.low is None or estimate.high is None:
+        return text if estimate.note in ("", "exact") else f"{text} ({estimate.note})"
+    if metric.kind is Kind.ACCURACY and metric.unit == "1" and metric.better is Better.HIGHER:
+        return f"{text} ({estimate.low * 100:.1f}–{estimate.high * 100:.1f})"
+    divisor, _ = scale_of(estimate.value, metric.unit)
+    return f"{text} ({digits(estimate.low / divisor)}–{digits(estimate.high / divisor)})"
+
+
+def ratio(estimate: Estimate) -> str:
+    """`1.85× (1.80–1.91)`."""
+    text = f"{times(estimate.value)}×"
+    if estimate.low is None or estimate.high is None:
+        return text if estimate.note in ("", "exact") else f"{text} ({estimate.note})"
+    return f"{text} ({times(estimate.low)}–{times(estimate.high)})"
+
+
+def times(value: float) -> str:
+    """A ratio: two decimals, fewer when large."""
+    return f"{value:.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 9.95 else f"{value:.2f}"
+
+
+def change(comparison: Comparison) -> str:
+    """Difference in points for shares of items, ratio for everything else."""
+    if comparison.relative:
+        return ratio(comparison.change)
+    found = comparison.change
+    text = f"{found.value * 100:+.1f}"
+    if found.low is not None and found.high is not None:
+        text += f" ({found.low * 100:+.1f}…{found.high * 100:+.1f})"
+    return f"{text} points"
+
+
+SYMBOLS = {
+    Verdict.IMPROVED: "▲",
+    Verdict.REGRESSED: "▼",
+    Verdict.UNCHANGED: "=",
+    Verdict.INCONCLUSIVE: "?",
+    Verdict.INCOMPARABLE: "≠",
+    Verdict.FAILED: "✗",
+    Verdict.TRADE: "⇄",
+}
+"""Shape beside the word, never instead of it."""
+
+
+def duration(seconds: float) -> str:
+    """`8 s`, `3 min 20 s`, `2 h 5 min`."""
+    total = round(seconds)
+    if total < 60:
+        return f"{total} s"
+    if total < 3600:
+        return f"{total // 60} min {total % 60} s"
+    return f"{total // 3600} h {total % 3600 // 60} min"

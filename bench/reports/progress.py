@@ -1,0 +1,139 @@
+"""Progress with a time estimate, on standard error: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from bench.reports.format import duration
+
+QUIET_S = 10.0
+"""Least time between two lines in a log."""
+
+
+class Estimator:
+    """How long the rest takes: the mean launch of each experiment so far times its launches to come."""
+
+    def __init__(self, names: Sequence[str], launches: Sequence[int]) -> None:
+        self.names = list(names)
+        self.left = list(launches)
+        self.total = sum(launches)
+        self._seconds: list[list[float]] = [[] for _ in names]
+
+    def launch_done(self, experiment: int, seconds: float) -> None:
+        """Learn from one launch."""
+        self.left[experiment] = max(0, self.left[experiment] - 1)
+        self._seconds[experiment].append(seconds)
+
+    def experiment_done(self, experiment: int) -> None:
+        """No more of it."""
+        self.left[experiment] = 0
+
+    @property
+    def done(self) -> int:
+        """Launches behind us, skipped ones included."""
+        return self.total - sum(self.left)
+
+    def remaining_s(self) -> float | None:
+        """Seconds; null before anything is known."""
+        known = [s for seconds in self._seconds for s in seconds]
+        if not known:
+            return None
+        mean = sum(known) / len(known)
+        own = [sum(s) / len(s) if s else mean for s in self._seconds]
+        return sum(n * each for n, each in zip(self.left, own, strict=True))
+
+
+class LineProgress:
+    """See bench.ports.Progress."""
+
+    def __init__(
+        self,
+        write: Callable[[str], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        every: float = QUIET_S,
+    ) -> None:
+        self._write = write or (lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201
+        self._clock = clock
+        self._every = every
+        self._last = clock()
+        self._estimator = Estimator((), ())
+
+    def plan(self, experiments: Sequence[str], launches: Sequence[int]) -> None:
+        """Say what is coming."""
+        self._estimator = Estimator(experiments, launches)
+        self.message(f"{len(experiments)} experiments, {sum(launches)} launches")
+
+    def rehearsing(self, experiment: int) -> None:
+        """Artifacts may be built now, which takes long once."""
+        self.message(f"checking {self._estimator.names[experiment]} (builds what is not cached)")
+
+    def launch_done(self, experiment: int, seconds: float) -> None:
+        """A line when the last is long ago."""
+        self._estimator.launch_done(experiment, seconds)
+        self._maybe()
+
+    def experiment_done(self, experiment: int) -> None:
+        """Update the estimate."""
+        self._estimator.experiment_done(experiment)
+
+    def message(self, text: str) -> None:
+        """One line."""
+        self._last = self._clock()
+        self._write(f"bench: {text}")
+
+    def _maybe(self) -> None:
+        if self._clock() - self._last >= self._every:
+            left = self._estimator.remaining_s()
+            about = "" if left is None else f", about {duration(left)} left"
+            self.message(f"{self._estimator.done} of {self._estimator.total} launches{about}")
+
+
+class BarProgress:
+    """A bar that rewrites its line; for a terminal only."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("launches"),
+            TimeElapsedColumn(), TextColumn("{task.fields[left]}"), console=Console(stderr=True), transient=True,
+        )  # fmt: skip
+        self._estimator = Estimator((), ())
+
+    def plan(self, experiments: Sequence[str], launches: Sequence[int]) -> None:
+        """Show the bar."""
+        self._estimator = Estimator(experiments, launches)
+        self._task = self._bar.add_task("planning", total=sum(launches), left="")
+        self._bar.start()
+
+    def rehearsing(self, experiment: int) -> None:
+        """Name what is set up."""
+        self._bar.update(self._task, description=f"checking {self._estimator.names[experiment]}")
+
+    def launch_done(self, experiment: int, seconds: float) -> None:
+        """One step."""
+        self._estimator.launch_done(experiment, seconds)
+        self._show(f"measuring {self._estimator.names[experiment]}")
+
+    def experiment_done(self, experiment: int) -> None:
+        """Fill the experiment's part; close the bar after the last."""
+        self._estimator.experiment_done(experiment)
+        self._show("measured")
+        if not sum(self._estimator.left):
+            self._bar.stop()
+
+    def message(self, text: str) -> None:
+        """A line above the bar."""
+        self._bar.console.print(f"bench: {text}", highlight=False)
+
+    def close(self) -> None:
+        """Give the terminal back, also after an interruption."""
+        self._bar.stop()
+
+    def _show(self, description: str) -> None:
+        left = self._estimator.remaining_s()
+        text = "" if left is None else f"about {duration(left)} left"
+        self._bar.update(self._task, completed=self._estimator.done, description=description, left=text)

@@ -1,0 +1,212 @@
+"""Plain text for a terminal or a log. Tables by rich; no colour unless the output is a terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from bench.compare import RunComparison
+from bench.model import Comparison, ExperimentResult, FailureKind, Kind, Run, RunStatus, Verdict
+from bench.ports import RunInfo
+from bench.reports.format import SYMBOLS, change, duration, interval, ratio, title
+from bench.tradeoffs import VariantSummary, speedup, tradeoffs
+
+WIDTH = 140
+"""Columns where the output is not a terminal: logs scroll sideways better than they wrap."""
+
+MISSING = "—"
+
+
+class TextReport:
+    """See bench.ports.Report."""
+
+    name = "text"
+
+    def __init__(self, width: int | None = None, colour: bool = False) -> None:
+        self._width = width or WIDTH
+        self._colour = colour
+
+    def run(self, run: Run) -> str:
+        """One table per experiment: what each variant gives over its baseline."""
+        console = self._console()
+        console.print(headline(run))
+        for line in circumstances(run):
+            console.print(line, style="dim", soft_wrap=True)
+        for result in run.experiments:
+            console.print()
+            self._experiment(console, result)
+        for problem in run.problems:
+            console.print(f"\n✗ {escape(problem.message)}", style="red", soft_wrap=True)
+        console.print()
+        console.print(closing(run), soft_wrap=True)
+        return self._text(console)
+
+    def comparison(self, comparison: RunComparison) -> str:
+        """Two stored runs: a line per metric that is not unchanged, the unchanged ones counted."""
+        console = self._console()
+        console.print(f"base {comparison.base[:8]}  head {comparison.head[:8]}")
+        for line in comparison.notes:
+            console.print(f"note: {escape(line)}", style="dim", soft_wrap=True)
+        console.print()
+        table = _table("verdict", "variant", "metric", "base", "head", "head / base", "launches or items", "reason")
+        for arm in comparison.arms:
+            if not arm.comparisons:
+                verdict = f"{SYMBOLS[arm.verdict]} {arm.verdict.value}"
+                table.add_row(verdict, escape(arm.name), *[MISSING] * 5, escape(arm.reason))
+            for found in arm.comparisons:
+                if found.verdict is not Verdict.UNCHANGED:
+                    table.add_row(*_comparison_row(arm.name, found))
+        if table.row_count:
+            console.print(table)
+        counts = [f"{comparison.count(v)} {v.value}" for v in Verdict if comparison.count(v)]
+        console.print(f"{len(comparison.arms)} variants: {', '.join(counts) or 'none'}")
+        return self._text(console)
+
+    def _experiment(self, console: Console, result: ExperimentResult) -> None:
+        benchmark = result.experiment.benchmark
+        console.print(f"[bold]{escape(result.experiment.name)}[/bold]  {escape(benchmark.title)}", soft_wrap=True)
+        summaries = tradeoffs(result)
+        own = [m for m in benchmark.metrics if any(m.name in s.metrics for s in summaries)]
+        names = [title(m) for m in own]
+        table = _table("variant", "latency", "speedup", "throughput", "CPU time", *names, "peak memory", "size")
+        for summary in summaries:
+            if summary.failure is None:
+                table.add_row(*_variant_row(summary, [m.name for m in own]))
+        if table.row_count:
+            console.print(table)
+        for summary in summaries:
+            if summary.failure is not None:
+                failure = summary.failure
+                sign = "–" if failure.kind is FailureKind.SKIPPED else "✗"
+                console.print(
+                    f"  {sign} {escape(summary.label)}: {failure.kind.value.upper()} in {failure.phase}: "
+                    f"{escape(failure.message)}", soft_wrap=True,
+                )  # fmt: skip
+                if failure.kind is not FailureKind.SKIPPED and failure.detail:
+                    console.print(f"      {escape(failure.detail.splitlines()[-1])}", style="dim", soft_wrap=True)
+
+    def _console(self) -> Console:
+        return Console(
+            file=io.StringIO(), width=self._width, force_terminal=self._colour, no_color=not self._colour,
+            highlight=False, legacy_windows=False,
+        )  # fmt: skip
+
+    @staticmethod
+    def _text(console: Console) -> str:
+        assert isinstance(console.file, io.StringIO)
+        return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+def _table(first: str, *columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column(first, overflow="fold")
+    for column in columns:
+        left = column in ("variant", "metric", "reason")
+        table.add_column(column, justify="left" if left else "right", overflow="fold")
+    return table
+
+
+def _variant_row(summary: VariantSummary, own: list[str]) -> list[str]:
+    def value(name: str) -> str:
+        if name not in summary.estimates:
+            return MISSING
+        return interval(summary.estimates[name], summary.metrics[name])
+
+    def with_change(name: str) -> str:
+        text = value(name)
+        comparison = summary.comparisons.get(name)
+        if comparison is None or name not in summary.estimates:
+            return text
+        if comparison.relative and comparison.metric.kind is Kind.ACCURACY:
+            return text  # the ratio of two error figures says little; the figures themselves do
+        return f"{text}  {change(comparison)}"
+
+    label = escape(summary.label) + (" (baseline)" if summary.baseline else "")
+    time = summary.comparisons.get("time")
+    return [
+        label,
+        value("time"),
+        ratio(speedup(time)) if time is not None else MISSING,
+        value("throughput"),
+        value("cpu_time"),
+        *(with_change(name) for name in own),
+        with_change("peak_memory"),
+        with_change("size"),
+    ]
+
+
+def _comparison_row(name: str, found: Comparison) -> list[str]:
+    return [
+        f"{SYMBOLS[found.verdict]} {found.verdict.value}",
+        escape(name),
+        title(found.metric),
+        interval(found.base, found.metric),
+        interval(found.head, found.metric),
+        change(found),
+        str(found.change.n),
+        "not paired" if not found.paired and found.verdict is Verdict.INCONCLUSIVE else escape(found.reason),
+    ]
+
+
+def headline(run: Run) -> str:
+    """Key, time, machine."""
+    when = run.started_at.astimezone().strftime("%Y-%m-%d %H:%M")
+    took = duration((run.finished_at - run.started_at).total_seconds())
+    state = "" if run.status is RunStatus.COMPLETE else " INTERRUPTED"
+    return f"run {run.key[:8]}{state}  {when}  {run.profile}  {took}  {escape(run.machine.label)}"
+
+
+def circumstances(run: Run) -> list[str]:
+    """What the machine was doing, in words."""
+    parts = []
+    seen = run.conditions
+    if seen.load_before is not None and seen.load_after is not None:
+        parts.append(f"load {seen.load_before:.1f} → {seen.load_after:.1f}")
+    if seen.foreign_cpu is not None:
+        parts.append(f"other processes took {seen.foreign_cpu:.0%} of the CPUs")
+    if seen.cpu_pressure is not None:
+        parts.append(f"some task waited for a CPU {seen.cpu_pressure:.0%} of the time")
+    if seen.steal:
+        parts.append(f"the hypervisor took {seen.steal:.1%}")
+    priorities = {launch.priority for e in run.experiments for launch in e.launches}
+    if priorities:
+        words = {"fifo": "real-time", "nice": "raised", "normal": "ordinary"}
+        parts.append(f"priority {' and '.join(sorted(words.get(p, p) for p in priorities))}")
+    launches = sorted({len(e.launches) for e in run.experiments})
+    if launches:
+        parts.append(f"{'–'.join(map(str, launches))} launches; intervals are 95 % over launches or items")
+    return ["; ".join(parts)] if parts else []
+
+
+def closing(run: Run) -> str:
+    """How many variants were measured, skipped, failed."""
+    counts: dict[str, int] = {}
+    for _, result in run.arms():
+        word = result.failure.kind.value if result.failure else "measured"
+        counts[word] = counts.get(word, 0) + 1
+    if run.problems:
+        counts["unreadable suites"] = len(run.problems)
+    return ", ".join(f"{n} {word.replace('_', ' ')}" for word, n in counts.items()) or "nothing was measured"
+
+
+def runs_table(infos: Sequence[RunInfo]) -> str:
+    """One line per stored run, newest first."""
+    if not infos:
+        return "no run is stored yet; `bench run` makes the first"
+    console = TextReport()._console()
+    table = _table("run", "started", "profile", "status", "suites", "variants", "failures", "commit", "machine")
+    for info in infos:
+        failures = ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in info.failures.items())
+        commit = (info.commit or "")[:9] + ("+" if info.dirty else "")
+        table.add_row(
+            info.key[:8], info.started_at.astimezone().strftime("%Y-%m-%d %H:%M"), info.profile, info.status.value,
+            escape(" ".join(info.suites)), str(info.arms), failures or MISSING, commit or MISSING,
+            escape(info.machine_label),
+        )  # fmt: skip
+    console.print(table)
+    return TextReport._text(console)
