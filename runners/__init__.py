@@ -1,0 +1,1 @@
+"""Where benchmarks run: machines, their conditions, devices, the lock, later the fleet."""

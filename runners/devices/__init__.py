@@ -1,0 +1,1 @@
+"""What benchmarks compute on. One module per device; each is a bench.ports.Device."""
