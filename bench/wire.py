@@ -1,12 +1,14 @@
 """Versioned JSON of a Run: worker pipe, spool, export, HTTP.
 
-The document is `{"schema": "bench-run", "version": 1, "run": {…}}`. Encoding is canonical (sorted
-keys, no white space), so equal runs have equal bytes and one SHA-256.
+The document is `{"schema": "bench-run", "version": 1, "run": {…}}`. Mappings keep their order, since
+a variant's name is spelled in the order of its axes; `payload_sha` alone is independent of it.
 """
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,8 +23,8 @@ T = TypeVar("T")
 
 
 def encode_run(run: Run) -> bytes:
-    """The canonical document of a run."""
-    return msgspec.json.encode({"schema": SCHEMA, "version": VERSION, "run": run}, order="sorted")
+    """The document of a run."""
+    return msgspec.json.encode({"schema": SCHEMA, "version": VERSION, "run": run})
 
 
 def decode_run(data: bytes, origin: str = "input") -> Run:
@@ -52,7 +54,7 @@ def convert(value: Any, kind: type[T], origin: str) -> T:
 
 def encode_part(part: ExperimentResult) -> bytes:
     """One experiment, for the spool."""
-    return msgspec.json.encode(part, order="sorted")
+    return msgspec.json.encode(part)
 
 
 def decode_part(data: bytes, origin: str) -> ExperimentResult:
@@ -68,6 +70,35 @@ def plain(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
+def canonical(run: Run) -> Run:
+    """The run as a reader of its document sees it: declared types (8 becomes 8.0), moments in UTC.
+
+    Raises WireError for a value that the document cannot hold, or a moment without a time zone.
+    """
+    try:
+        values = plain(run)
+    except (TypeError, RecursionError) as error:
+        raise WireError(f"run {run.key} cannot be written: {error}.") from None
+    checked = convert(values, Run, f"run {run.key}")
+    revision = checked.revision
+    if revision is not None and revision.committed_at is not None:
+        revision = replace(revision, committed_at=_utc(revision.committed_at, run.key))
+    return replace(
+        checked, revision=revision, started_at=_utc(checked.started_at, run.key),
+        finished_at=_utc(checked.finished_at, run.key),
+    )  # fmt: skip
+
+
+def _utc(moment: datetime, key: str) -> datetime:
+    if moment.tzinfo is None:
+        raise WireError(f"run {key} holds the moment {moment} without a time zone; moments are aware UTC.")
+    return moment.astimezone(UTC)
+
+
 def payload_sha(run: Run) -> str:
-    """SHA-256 of the canonical document: what makes two runs the same run."""
-    return hashlib.sha256(encode_run(run)).hexdigest()
+    """SHA-256 over the canonical run with sorted keys: what makes two runs the same run."""
+    document = {"schema": SCHEMA, "version": VERSION, "run": canonical(run)}
+    try:
+        return hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()
+    except UnicodeEncodeError as error:
+        raise WireError(f"run {run.key} holds text that is no Unicode ({error.reason}).") from None
