@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -74,6 +75,21 @@ class Host:
         # Version 1 spells "no limit" as a number near 2**63.
         limits = [value for value in values if value is not None and value < 2**60]
         return min(limits, default=None)
+
+    def memory_left(self) -> int | None:
+        """Bytes until our control group's limit; null: no limit. Cached files that may be dropped count as free."""
+        left = []
+        for group, limit_name, used_name, cached in (
+            ("", "memory.max", "memory.current", "inactive_file"),
+            ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+        ):
+            for folder in self._groups(group):
+                limit, used = self.number(f"{folder}/{limit_name}"), self.number(f"{folder}/{used_name}")
+                if limit is None or used is None or limit >= 2**60:
+                    continue
+                match = re.search(rf"^{cached} (\d+)$", self.text(f"{folder}/memory.stat") or "", flags=re.MULTILINE)
+                left.append(limit - used + (int(match.group(1)) if match else 0))
+        return max(0, min(left)) if left else None
 
     def cpu_limit(self) -> float | None:
         """CPUs' worth of time that our control group may use; null: no quota. Versions 1 and 2."""
