@@ -162,7 +162,12 @@ class Benchmark:
         )
 
     def group_of(self, variant: Variant) -> dict[str, Scalar]:
-        """The axes that the baseline does not fix: variants that share them are compared."""
+        """The axes that the baseline does not fix: variants that share them are compared.
+
+        Without a baseline all variants are one group.
+        """
+        if not self.baseline:
+            return {}
         return {axis: value for axis, value in variant.params.items() if axis not in self.baseline}
 
 

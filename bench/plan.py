@@ -53,9 +53,7 @@ def parse(text: str) -> Selector:
                 break
             axes[axis.strip()] = value.strip()
     if match is None:
-        raise SelectorError(
-            f"selector {text!r} is not of the form suite, suite.benchmark or suite.benchmark[axis=value]."
-        )
+        raise SelectorError(f"selector {text!r} is not a suite, a suite.benchmark or a suite.benchmark[axis=value].")
     return Selector(text, match["name"].strip(), axes)
 
 
@@ -128,10 +126,8 @@ def plan(
         for variant in variants:
             if (group := benchmark.group_of(variant)) not in groups:
                 groups.append(group)
-        if not benchmark.baseline:
-            groups = [{}]
         for group in groups:
-            members = [v for v in variants if not benchmark.baseline or benchmark.group_of(v) == group]
+            members = [v for v in variants if benchmark.group_of(v) == group]
             experiments.append(
                 Experiment(
                     benchmark=benchmark,

@@ -173,7 +173,7 @@ def make_run(
         results.append(
             ArmResult(
                 arm=arm,
-                items=8,
+                items=8.0,
                 notes={"provider": "CPUExecutionProvider"},
                 failure=failure if index == len(arms) - 1 else None,
                 measurements=(

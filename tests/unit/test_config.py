@@ -1,0 +1,60 @@
+"""Flag > environment > pyproject > default."""
+
+import pytest
+
+from bench.config import SETTINGS, load_config
+from bench.errors import ConfigError, Exit
+
+
+def project(folder, text):
+    (folder / "pyproject.toml").write_text(text)
+    return folder
+
+
+def test_defaults_stand_beside_the_nearest_pyproject(tmp_path):
+    project(tmp_path, "[project]\nname='x'\n")
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    config = load_config(cwd=tmp_path / "deep" / "er", environ={})
+    assert config.root == tmp_path
+    assert config.database == f"sqlite:///{tmp_path}/.bench/bench.db"
+    assert config.suites == ("suites",)
+
+
+def test_each_layer_wins_over_the_one_below(tmp_path):
+    project(tmp_path, "[tool.bench]\ndatabase='file.db'\nprofile='full'\nsuites=['a','b']\n")
+    assert load_config(cwd=tmp_path, environ={}).database == f"sqlite:///{tmp_path}/file.db"
+    environ = {"BENCH_DATABASE": "postgresql+psycopg://u@h/d", "BENCH_SUITES": "x:y"}
+    config = load_config(cwd=tmp_path, environ=environ)
+    assert (config.database, config.suites, config.profile) == ("postgresql+psycopg://u@h/d", ("x", "y"), "full")
+    config = load_config({"database": "/abs.db", "suites": ("z",)}, cwd=tmp_path, environ=environ)
+    assert (config.database, config.suites) == ("sqlite:////abs.db", ("z",))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[tool.bench]\ndatabse='x'\n", "databse"),
+        ("[tool.bench]\nprofile='fast'\n", "fast"),
+        ("[tool.bench]\nsuites='x'\n", "list"),
+        ("[tool.bench]\ndatabase=3\n", "text"),
+        ("[tool.bench\n", "cannot be read"),
+        ("[tool]\nbench=3\n", "must be a table"),
+    ],
+)
+def test_a_wrong_setting_names_its_layer(tmp_path, text, says):
+    with pytest.raises(ConfigError, match=says) as caught:
+        load_config(cwd=project(tmp_path, text), environ={})
+    assert "pyproject.toml" in str(caught.value)
+    assert caught.value.exit_code is Exit.USAGE
+
+
+def test_a_wrong_variable_names_itself(tmp_path):
+    with pytest.raises(ConfigError, match="BENCH_PROFILE"):
+        load_config(cwd=tmp_path, environ={"BENCH_PROFILE": "slow"})
+
+
+def test_every_setting_has_a_variable(tmp_path):
+    values = {f"BENCH_{name.upper()}": "full" for name in SETTINGS}
+    config = load_config(cwd=tmp_path, environ=values)
+    assert config.tags == ("full",)
+    assert config.state == tmp_path / "full"

@@ -1,0 +1,79 @@
+"""Selectors and profiles."""
+
+import pytest
+
+from bench.errors import Exit, SelectorError
+from bench.model import Benchmark, Target
+from bench.plan import parse, plan, select
+
+QUANT = Benchmark(
+    name="quant.net", version="1", suite="quant", source="m:net",
+    axes={"precision": ["fp32", "int8", "int4"], "length": [64, 128]}, baseline={"precision": "fp32"},
+)  # fmt: skip
+SLOW = Benchmark(name="quant.big", version="1", suite="quant", source="m:big", profiles=("full",))
+JSON = Benchmark(name="serial.records", version="1", suite="serial", source="m:r", axes={"fast": [True, False]})
+ALL = [QUANT, SLOW, JSON]
+
+
+def names(selectors, profile="quick"):
+    return [v.name for variants in select(ALL, selectors, profile) for v in variants]
+
+
+def test_without_selectors_the_profile_decides():
+    assert len(names([])) == 8
+    assert "quant.big" in names([], "full")
+
+
+@pytest.mark.parametrize("selector", ["quant", "quant.net", "q*", "*.net"])
+def test_suite_name_and_patterns_select_all_variants(selector):
+    assert len(names([selector])) == 6
+
+
+def test_a_chosen_variant_brings_its_baseline_at_the_same_point():
+    assert names(["quant.net[precision=int8,length=64]"]) == [
+        "quant.net[precision=fp32,length=64]",
+        "quant.net[precision=int8,length=64]",
+    ]
+
+
+def test_booleans_are_spelt_as_they_are_shown():
+    assert names(["serial.records[fast=true]"]) == ["serial.records[fast=true]"]
+
+
+@pytest.mark.parametrize(
+    ("selector", "says"),
+    [
+        ("qaunt.net", "did you mean quant.net"),
+        ("zzz", "bench list"),
+        ("quant.net[precision=int2]", "precision: fp32, int8, int4"),
+        ("quant.big", "profile full"),
+        ("quant.net[int8]", "not a suite"),
+        ("quant.net[", "not a suite"),
+        (" ", "not a suite"),
+    ],
+)
+def test_a_selector_that_finds_nothing_says_what_to_do(selector, says):
+    with pytest.raises(SelectorError, match=says) as caught:
+        select(ALL, [selector], "quick")
+    assert caught.value.exit_code is Exit.USAGE
+
+
+def test_each_free_point_is_an_experiment_of_its_own_with_its_baseline():
+    experiments = plan(ALL, ["quant.net"], profile="quick", target=Target(), seed=3, launches=2)
+    assert [e.name for e in experiments] == ["quant.net[length=64]", "quant.net[length=128]"]
+    for experiment in experiments:
+        assert [a.variant.baseline for a in experiment.arms] == [True, False, False]
+        assert experiment.policy.launches == 2
+        assert experiment.baseline_of(experiment.arms[1]) is experiment.arms[0]
+        assert experiment.baseline_of(experiment.arms[0]) is None
+    assert experiments[0].seed != experiments[1].seed
+
+
+def test_without_a_baseline_all_variants_are_one_experiment():
+    (experiment,) = plan(ALL, ["serial"], profile="quick", target=Target(), seed=0)
+    assert len(experiment.arms) == 2
+    assert experiment.name == "serial.records"
+
+
+def test_parse_keeps_axes_in_any_order():
+    assert parse("a.b[x=1, y=2]").axes == {"x": "1", "y": "2"}
