@@ -1,0 +1,23 @@
+"""The frame of all pages. Started by `bench dashboard`, which runs Streamlit on this file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from dashboard.palette import palette, style_sheet
+
+_HERE = Path(__file__).parent
+
+st.set_page_config(page_title="bench", page_icon=str(_HERE / "mark.svg"), layout="wide")
+st.logo(str(_HERE / "mark.svg"), size="small")
+st.html(style_sheet(palette(st.context.theme.type)))
+
+st.navigation(
+    [
+        st.Page(_HERE / "views" / "overview.py", title="Overview", default=True),
+        st.Page(_HERE / "views" / "tradeoffs.py", title="Tradeoffs", url_path="tradeoffs"),
+    ],
+    position="top",
+).run()

@@ -1,0 +1,131 @@
+"""The only module that opens a store. Reads are cached; a stored run never changes.
+
+What is kept is what pages show: summaries without raw samples.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import streamlit as st
+
+from bench.config import load_config
+from bench.errors import BenchError, StoreError
+from bench.model import Failure, Run, RunStatus
+from bench.ports import RunInfo, Store
+from bench.reports.text import circumstances
+from bench.tradeoffs import VariantSummary, tradeoffs
+from dashboard.wording import busy_with, database_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentView:
+    """One experiment as a page shows it."""
+
+    name: str
+    suite: str
+    title: str
+    launches: int
+    variants: tuple[VariantSummary, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """One run as a page shows it."""
+
+    key: str
+    started_at: datetime
+    status: RunStatus
+    profile: str
+    machine: str
+    busy: bool | None  # null: not recorded
+    conditions: tuple[str, ...]
+    experiments: tuple[ExperimentView, ...]
+    problems: tuple[Failure, ...]
+
+    def failures(self) -> list[tuple[str, Failure]]:
+        """(variant's name, failure) of every arm that has one, then suites that could not be read."""
+        found = [
+            (variant.arm.variant.name, variant.failure)
+            for experiment in self.experiments
+            for variant in experiment.variants
+            if variant.failure is not None
+        ]
+        return found + [("suite", problem) for problem in self.problems]
+
+
+def view_of(run: Run) -> RunView:
+    """Everything that pages show of one run; the numbers are those of bench.tradeoffs."""
+    return RunView(
+        key=run.key, started_at=run.started_at, status=run.status, profile=run.profile, machine=run.machine.label,
+        busy=busy_with(run.conditions, run.machine.logical_cores), conditions=tuple(circumstances(run)),
+        problems=run.problems,
+        experiments=tuple(
+            ExperimentView(
+                name=result.experiment.name, suite=result.experiment.benchmark.suite,
+                title=result.experiment.benchmark.title, launches=len(result.launches), variants=tradeoffs(result),
+            )
+            for result in run.experiments
+        ),
+    )  # fmt: skip
+
+
+def address() -> str:
+    """The database's URL: BENCH_DATABASE, which `bench dashboard` sets, else the project's setting."""
+    return os.environ.get("BENCH_DATABASE") or load_config().database
+
+
+def where() -> str:
+    """The database in words, without a password."""
+    return database_name(address())
+
+
+def runs(limit: int = 200) -> Sequence[RunInfo]:
+    """The newest stored runs; none where there is no database yet. Raises StoreError."""
+    url = address()
+    return [] if _missing(url) else _runs(url, limit)
+
+
+def find(ref: str) -> str:
+    """Key of `latest`, `latest~N` or the beginning of a key. Raises MissingError, StoreError."""
+    return _store(address()).find(ref)
+
+
+def run(key: str) -> RunView:
+    """One run. Raises MissingError, StoreError."""
+    return _run(address(), key)
+
+
+def _missing(url: str) -> bool:
+    """A SQLite file that nobody has made yet is an empty database, not an error."""
+    prefix, _, path = url.partition(":///")
+    return prefix.startswith("sqlite") and path not in ("", ":memory:") and not os.path.lexists(path)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _store(url: str) -> Store:
+    from db.store import open_store
+
+    return open_store(url, create=False)
+
+
+@st.cache_data(ttl=10, max_entries=8, show_spinner=False)
+def _runs(url: str, limit: int) -> Sequence[RunInfo]:
+    return list(_store(url).runs(limit=limit))
+
+
+@st.cache_data(max_entries=64, show_spinner="Reading the run …")
+def _run(url: str, key: str) -> RunView:
+    return view_of(_store(url).get(key))
+
+
+def sentence(error: Exception) -> str:
+    """What a page says about an error: ours carry their sentence, others only their kind."""
+    if isinstance(error, StoreError):
+        return f"The database {where()} cannot be used: {error}"
+    if isinstance(error, BenchError):
+        return str(error)
+    return f"The database {where()} cannot be used ({type(error).__name__})."
