@@ -1,0 +1,1 @@
+"""Alembic scripts; run through `db.schema.upgrade`, never by the alembic command."""

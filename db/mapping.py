@@ -1,0 +1,224 @@
+"""A Run as rows, and back. Pure: no connection here.
+
+JSON columns hold the plain values of `bench.wire`, in their order, so that the run that comes back
+is equal to the one that went in, names of variants included.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Any
+
+from bench.errors import StoreError
+from bench.model import ArmResult, Estimate, Experiment, Metric, Run, Target
+from bench.wire import VERSION, convert, payload_sha, plain
+from db import codec
+
+Values = dict[str, Any]
+Summarise = Callable[[ArmResult], Mapping[str, Estimate]]
+"""Estimates of one arm by metric name (bench.compare does it; the store may not know statistics)."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Rows:
+    """Rows of one run. Shared rows are keyed by fingerprint; the others hold fingerprints where the
+    tables want ids, under the same name with `_id` replaced by `_fp`.
+    """
+
+    run: Values
+    machine: dict[str, Values]
+    environment: dict[str, Values]
+    benchmark: dict[str, Values] = field(default_factory=dict)
+    metric: dict[str, Values] = field(default_factory=dict)
+    series: dict[str, Values] = field(default_factory=dict)
+    experiments: list[Values] = field(default_factory=list)
+    arms: list[Values] = field(default_factory=list)
+    measurements: list[Values] = field(default_factory=list)
+    samples: list[Values] = field(default_factory=list)
+    failed: set[int] = field(default_factory=set)  # positions of arms whose values are no history
+
+
+def rows_of(run: Run, summarise: Summarise | None = None) -> Rows:
+    """Take a canonical run (bench.wire.canonical) apart. Raises StoreError where its parts disagree."""
+    facts = plain(run.machine)
+    tags = facts.pop("tags")
+    machine_fp, environment_fp = run.machine.fingerprint, run.environment.fingerprint
+    revision = run.revision
+    rows = Rows(
+        machine={machine_fp: {"label": run.machine.label, "facts": facts}},
+        environment={environment_fp: {"facts": plain(run.environment)}},
+        run={
+            "run_key": run.key, "payload_sha": payload_sha(run), "wire_version": VERSION,
+            "stored_at": datetime.now(UTC), "started_at": run.started_at, "finished_at": run.finished_at,
+            "status": run.status.value, "profile": run.profile, "source": run.source,
+            "bench_version": run.bench_version, "machine_fp": machine_fp, "tags": tags,
+            "environment_fp": environment_fp,
+            "commit_id": revision.commit if revision else None, "dirty": revision.dirty if revision else None,
+            "branch": revision.branch if revision else None,
+            "committed_at": revision.committed_at if revision else None,
+            "conditions": plain(run.conditions), "problems": plain(run.problems),
+        },
+    )  # fmt: skip
+    for position, part in enumerate(run.experiments):
+        experiment = part.experiment
+        if tuple(result.arm for result in part.results) != experiment.arms:
+            raise StoreError(
+                f"run {run.key}: the results of {experiment.benchmark.name} do not match its arms; "
+                "a run has one result for each arm, in their order."
+            )
+        description = plain(experiment.benchmark)
+        benchmark_fp = _fingerprint(description)
+        rows.benchmark[benchmark_fp] = {
+            "name": experiment.benchmark.name, "version": experiment.benchmark.version,
+            "suite": experiment.benchmark.suite, "description": description,
+        }  # fmt: skip
+        rows.experiments.append({
+            "position": position, "benchmark_fp": benchmark_fp, "seed": str(experiment.seed),
+            "policy": plain(experiment.policy), "launches": plain(part.launches),
+        })  # fmt: skip
+        for result in part.results:
+            _add_arm(rows, run, position, experiment, result, estimates_of(result, summarise))
+    return rows
+
+
+def _add_arm(
+    rows: Rows, run: Run, position: int, experiment: Experiment, result: ArmResult, estimates: Mapping[str, Values]
+) -> None:
+    arm, number = result.arm, len(rows.arms)
+    revision = arm.target.revision or run.revision
+    rows.arms.append({
+        "position": number, "experiment": position, "benchmark": arm.variant.benchmark, "variant": arm.variant.name,
+        "params": plain(arm.variant.params), "is_baseline": arm.variant.baseline, "target": plain(arm.target),
+        "commit_id": revision.commit if revision else None, "items": result.items, "notes": plain(result.notes),
+        "failure_kind": result.failure.kind.value if result.failure else None,
+        "failure": plain(result.failure) if result.failure else None,
+    })  # fmt: skip
+    if result.failure is not None:
+        rows.failed.add(number)
+    for place, measurement in enumerate(result.measurements):
+        metric_fp, values = metric_row(measurement.metric)
+        rows.metric[metric_fp] = values
+        identity = {
+            "benchmark_version": experiment.benchmark.version, "variant": arm.variant.name,
+            "target": target_text(arm.target), "metric": measurement.metric.name, "unit": measurement.metric.unit,
+        }  # fmt: skip
+        machine_fp = rows.run["machine_fp"]
+        series_fp = _fingerprint([*identity.values(), machine_fp])
+        rows.series[series_fp] = {
+            **identity, "benchmark": arm.variant.benchmark, "suite": experiment.benchmark.suite,
+            "machine_fp": machine_fp,
+        }  # fmt: skip
+        name, data = codec.encode(measurement.launches)
+        key = {"arm": number, "position": place}
+        rows.measurements.append({
+            **key, "series_fp": series_fp, "metric_fp": metric_fp, "loops": measurement.loops,
+            **estimates.get(measurement.metric.name, NO_ESTIMATE),
+        })  # fmt: skip
+        rows.samples.append({**key, "codec": name, "data": data})
+
+
+NO_ESTIMATE: Values = {"value": None, "low": None, "high": None, "n": None, "note": None}
+
+
+def estimates_of(result: ArmResult, summarise: Summarise | None) -> dict[str, Values]:
+    """Estimate columns by metric name. What cannot be summarised has none: it must not stop a run from being kept."""
+    if summarise is None:
+        return {}
+    try:
+        found = summarise(result)
+    except (ArithmeticError, LookupError, ValueError):
+        return {}
+    return {
+        name: {"value": e.value, "low": _finite(e.low), "high": _finite(e.high), "n": e.n, "note": e.note}
+        for name, e in found.items()
+        if isfinite(e.value)
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and isfinite(value) else None
+
+
+def estimate_from(row: Mapping[str, Any]) -> Estimate | None:
+    """The estimate in columns value, low, high, n, note; null where none was kept."""
+    if row["value"] is None:
+        return None
+    return Estimate(value=row["value"], low=row["low"], high=row["high"], n=row["n"], note=row["note"])
+
+
+METRIC = ("name", "unit", "better", "kind", "summary", "help")
+
+
+def metric_row(metric: Metric) -> tuple[str, Values]:
+    """Fingerprint and columns."""
+    values: Values = plain(metric)
+    return _fingerprint(values), values
+
+
+def metric_from(row: Mapping[str, Any]) -> Metric:
+    """A metric out of its columns, prefixed with `metric_`."""
+    return convert({name: row[f"metric_{name}"] for name in METRIC}, Metric, "a stored metric")
+
+
+def target_text(target: Target) -> str:
+    """What of a target makes another series: device, requirements, variables. The revision is the series' axis."""
+    variables = (f"{name}={value}" for name, value in sorted(target.variables.items()))
+    return " ".join([target.device, *sorted(target.requirements), *variables])
+
+
+def run_from(
+    head: Mapping[str, Any],
+    experiments: Iterable[Mapping[str, Any]],
+    arms: Iterable[Mapping[str, Any]],
+    measurements: Iterable[Mapping[str, Any]],
+) -> Run:
+    """Put a run together. All but `head` in the order of their positions; columns as db.store selects them."""
+    parts: list[Values] = [
+        {
+            "experiment": {
+                "benchmark": row["description"], "arms": [], "policy": row["policy"], "seed": int(row["seed"]),
+            },
+            "results": [],
+            "launches": row["launches"],
+        }
+        for row in experiments
+    ]  # fmt: skip
+    results: list[Values] = []
+    for row in arms:
+        variant = {"benchmark": row["benchmark"], "params": row["params"], "baseline": row["is_baseline"]}
+        arm = {"variant": variant, "target": row["target"]}
+        results.append({
+            "arm": arm, "measurements": [], "failure": row["failure"], "items": row["items"], "notes": row["notes"],
+        })  # fmt: skip
+        part = parts[row["experiment"]]
+        part["experiment"]["arms"].append(arm)
+        part["results"].append(results[-1])
+    for row in measurements:
+        metric = {name: row[name] for name in METRIC}
+        launches = codec.decode(row["codec"], row["data"])
+        results[row["arm"]]["measurements"].append({"metric": metric, "launches": launches, "loops": row["loops"]})
+    revision = None
+    if head["commit_id"] is not None:
+        revision = {
+            "commit": head["commit_id"], "dirty": head["dirty"], "branch": head["branch"],
+            "committed_at": head["committed_at"],
+        }  # fmt: skip
+    document = {
+        "key": head["run_key"], "started_at": head["started_at"], "finished_at": head["finished_at"],
+        "status": head["status"], "profile": head["profile"],
+        "machine": {**head["machine_facts"], "tags": head["tags"]},
+        "environment": head["environment_facts"], "experiments": parts, "conditions": head["conditions"],
+        "revision": revision, "problems": head["problems"], "source": head["source"],
+        "bench_version": head["bench_version"],
+    }  # fmt: skip
+    return convert(document, Run, f"the stored run {head['run_key']}")
+
+
+def _fingerprint(value: object) -> str:
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,0 +1,235 @@
+"""The tables, with every constraint named so that migrations can speak of it.
+
+    machine ─┐                  benchmark ─┐
+             ├─ run ─< experiment ─────────┘
+    environment ┘      └─< arm ─< measurement >─ metric
+                                   │   └── sample        raw samples, read when one point is opened
+                          series >─┘──── series_state    latest point of each series, kept on ingest
+
+Rows below `run` are keyed by their place in it (run, arm, position), so that a run is written
+without asking for one generated id. Rows that runs share (machine, environment, benchmark, metric,
+series) are found by a fingerprint of their content and are never changed.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+VERSION_TABLE = "bench_schema"
+"""Where Alembic notes the revision; not its default name, which other tools in one database use."""
+
+
+class Moment(sa.TypeDecorator[datetime]):
+    """An aware UTC moment; SQLite keeps it as text that sorts."""
+
+    impl = sa.DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        """To UTC; a moment without a zone is a bug of the caller."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value} has no time zone")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        """Aware UTC whatever the server's zone."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Packed(sa.TypeDecorator[Any]):
+    """Plain JSON values as zlib-compressed JSON, for what is read only with the whole run."""
+
+    impl = sa.LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> bytes | None:
+        """Compress."""
+        return None if value is None else zlib.compress(json.dumps(value, separators=(",", ":")).encode())
+
+    def process_result_value(self, value: bytes | None, dialect: sa.Dialect) -> Any:
+        """Unpack."""
+        return None if value is None else json.loads(zlib.decompress(value))
+
+
+def _id() -> sa.Column[int]:
+    return sa.Column("id", sa.Integer, primary_key=True)
+
+
+machine = sa.Table(
+    "machine", metadata, _id(),
+    sa.Column("fingerprint", sa.String(64), nullable=False),
+    sa.Column("label", sa.Text, nullable=False),
+    sa.Column("facts", sa.JSON, nullable=False),  # less the tags, which belong to the run
+    sa.UniqueConstraint("fingerprint"),
+)  # fmt: skip
+
+environment = sa.Table(
+    "environment", metadata, _id(),
+    sa.Column("fingerprint", sa.String(64), nullable=False),
+    sa.Column("facts", sa.JSON, nullable=False),
+    sa.UniqueConstraint("fingerprint"),
+)  # fmt: skip
+
+benchmark = sa.Table(
+    "benchmark", metadata, _id(),
+    sa.Column("fingerprint", sa.String(64), nullable=False),  # of the whole description
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("version", sa.Text, nullable=False),
+    sa.Column("suite", sa.Text, nullable=False),
+    sa.Column("description", sa.JSON, nullable=False),
+    sa.UniqueConstraint("fingerprint"),
+    sa.Index(None, "name"),
+)  # fmt: skip
+
+metric = sa.Table(
+    "metric", metadata, _id(),
+    sa.Column("fingerprint", sa.String(64), nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("unit", sa.Text, nullable=False),
+    sa.Column("better", sa.String(16), nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("summary", sa.String(16), nullable=False),
+    sa.Column("help", sa.Text, nullable=False),
+    sa.UniqueConstraint("fingerprint"),
+)  # fmt: skip
+
+run = sa.Table(
+    "run", metadata, _id(),
+    sa.Column("run_key", sa.String(64), nullable=False),
+    sa.Column("payload_sha", sa.String(64), nullable=False),
+    sa.Column("wire_version", sa.Integer, nullable=False),
+    sa.Column("stored_at", Moment, nullable=False),
+    sa.Column("started_at", Moment, nullable=False),
+    sa.Column("finished_at", Moment, nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("profile", sa.Text, nullable=False),
+    sa.Column("source", sa.Text, nullable=False),
+    sa.Column("bench_version", sa.Text, nullable=False),
+    sa.Column("machine_id", sa.ForeignKey("machine.id"), nullable=False),
+    sa.Column("tags", sa.JSON, nullable=False),
+    sa.Column("environment_id", sa.ForeignKey("environment.id"), nullable=False),
+    sa.Column("commit_id", sa.Text),  # these four are null where no revision is known
+    sa.Column("dirty", sa.Boolean),
+    sa.Column("branch", sa.Text),
+    sa.Column("committed_at", Moment),
+    sa.Column("conditions", sa.JSON, nullable=False),
+    sa.Column("problems", sa.JSON, nullable=False),
+    sa.UniqueConstraint("run_key"),
+    sa.Index(None, "started_at"),
+    sa.Index(None, "commit_id"),
+    sa.Index(None, "machine_id"),
+    sa.Index(None, "environment_id"),
+)  # fmt: skip
+
+experiment = sa.Table(
+    "experiment", metadata,
+    sa.Column("run_id", sa.ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("benchmark_id", sa.ForeignKey("benchmark.id"), nullable=False),
+    sa.Column("seed", sa.Text, nullable=False),  # decimal digits: may be wider than 64 bits
+    sa.Column("policy", sa.JSON, nullable=False),
+    sa.Column("launches", Packed, nullable=False),
+    sa.Index(None, "benchmark_id"),
+)  # fmt: skip
+
+arm = sa.Table(
+    "arm", metadata,
+    sa.Column("run_id", sa.Integer, primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True),  # over the whole run
+    sa.Column("experiment", sa.Integer, nullable=False),
+    sa.Column("benchmark", sa.Text, nullable=False),
+    sa.Column("variant", sa.Text, nullable=False),
+    sa.Column("params", sa.JSON, nullable=False),
+    sa.Column("is_baseline", sa.Boolean, nullable=False),
+    sa.Column("target", sa.JSON, nullable=False),
+    sa.Column("commit_id", sa.Text),  # of the target, else of the run
+    sa.Column("items", sa.Double, nullable=False),
+    sa.Column("notes", sa.JSON, nullable=False),
+    sa.Column("failure_kind", sa.String(16)),  # null: measured
+    sa.Column("failure", sa.JSON(none_as_null=True)),  # JSON, since what a process printed may hold NUL
+    sa.ForeignKeyConstraint(
+        ["run_id", "experiment"], ["experiment.run_id", "experiment.position"], ondelete="CASCADE"
+    ),
+)  # fmt: skip
+
+series = sa.Table(
+    "series", metadata, _id(),
+    sa.Column("fingerprint", sa.String(64), nullable=False),  # of what follows
+    sa.Column("benchmark", sa.Text, nullable=False),
+    sa.Column("benchmark_version", sa.Text, nullable=False),
+    sa.Column("suite", sa.Text, nullable=False),
+    sa.Column("variant", sa.Text, nullable=False),
+    sa.Column("target", sa.Text, nullable=False),  # device, requirements and variables, less the revision
+    sa.Column("metric", sa.Text, nullable=False),
+    sa.Column("unit", sa.Text, nullable=False),
+    sa.Column("machine_id", sa.ForeignKey("machine.id"), nullable=False),
+    sa.UniqueConstraint("fingerprint"),
+    sa.Index(None, "variant"),
+)  # fmt: skip
+
+measurement = sa.Table(
+    "measurement", metadata,
+    sa.Column("run_id", sa.Integer, primary_key=True),
+    sa.Column("arm", sa.Integer, primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("series_id", sa.ForeignKey("series.id"), nullable=False),
+    sa.Column("metric_id", sa.ForeignKey("metric.id"), nullable=False),
+    sa.Column("loops", sa.BigInteger, nullable=False),
+    # The estimate: derived from the samples by whoever opened the store, may be rebuilt at any time.
+    sa.Column("value", sa.Double),
+    sa.Column("low", sa.Double),
+    sa.Column("high", sa.Double),
+    sa.Column("n", sa.Integer),
+    sa.Column("note", sa.Text),
+    sa.ForeignKeyConstraint(["run_id", "arm"], ["arm.run_id", "arm.position"], ondelete="CASCADE"),
+    sa.Index(None, "series_id", "run_id"),
+)  # fmt: skip
+
+sample = sa.Table(
+    "sample", metadata,
+    sa.Column("run_id", sa.Integer, primary_key=True),
+    sa.Column("arm", sa.Integer, primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("codec", sa.String(16), nullable=False),
+    sa.Column("data", sa.LargeBinary, nullable=False),
+    sa.ForeignKeyConstraint(
+        ["run_id", "arm", "position"],
+        ["measurement.run_id", "measurement.arm", "measurement.position"],
+        ondelete="CASCADE",
+    ),
+)  # fmt: skip
+
+series_state = sa.Table(
+    "series_state", metadata,
+    sa.Column("series_id", sa.ForeignKey("series.id"), primary_key=True, autoincrement=False),
+    sa.Column("run_id", sa.Integer, nullable=False),
+    sa.Column("arm", sa.Integer, nullable=False),
+    sa.Column("started_at", Moment, nullable=False),  # of the run: a late import of an old run is not the latest
+    sa.Column("metric_id", sa.ForeignKey("metric.id"), nullable=False),  # direction and kind as declared last
+    sa.Column("value", sa.Double),
+    sa.Column("low", sa.Double),
+    sa.Column("high", sa.Double),
+    sa.Column("n", sa.Integer),
+    sa.Column("note", sa.Text),
+    sa.ForeignKeyConstraint(["run_id", "arm"], ["arm.run_id", "arm.position"]),
+    sa.Index(None, "run_id", "arm"),
+)  # fmt: skip
