@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -98,9 +98,6 @@ def _prepare_sqlite(engine: sa.Engine, *, foreign_keys: bool) -> None:
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout={BUSY_MS}")
         cursor.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
-        # Asked first: setting it needs the file for itself and does not wait for other processes.
-        if cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-            cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.close()
 
@@ -108,6 +105,21 @@ def _prepare_sqlite(engine: sa.Engine, *, foreign_keys: bool) -> None:
     def begin(connection: sa.Connection) -> None:
         writes = connection.get_execution_options().get("bench_write", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def use_wal(engine: sa.Engine) -> None:
+    """Let readers and a writer of a SQLite file work side by side; it is kept in the file.
+
+    Not done on connect: a file that turns out to be someone else's must stay as it is.
+    """
+    if file_of(engine.url) is None:
+        return
+    with closing(engine.raw_connection()) as connection:
+        cursor = connection.cursor()
+        # Asked first: the change needs the file for itself, and other processes may be at work.
+        if cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.close()
 
 
 @contextmanager
@@ -144,7 +156,7 @@ def _sentence(url: sa.URL, error: BaseException) -> str:
             said = said.replace(secret, "***")
     where = place(url)
     if isinstance(error, OSError):
-        return f"the database {where} cannot be used: {error.strerror or said}."
+        return f"the database {where} cannot be made: {error.filename}: {error.strerror or said}."
     if "not a database" in said or "malformed" in said:
         return f"{where} is not a SQLite database ({said}); name another file or restore a copy."
     if "locked" in said:

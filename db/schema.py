@@ -15,7 +15,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from bench.errors import SchemaError, StoreError
-from db.engine import file_of, make_engine, parse, place, reading, translated, writing
+from db.engine import file_of, make_engine, parse, place, reading, translated, use_wal, writing
 from db.tables import VERSION_TABLE, metadata
 
 SCRIPTS = Path(__file__).parent / "migrations"
@@ -107,12 +107,15 @@ def upgrade(url: str, *, scripts: Path = SCRIPTS) -> Upgraded:
         try:
             with reading(engine) as connection:
                 before = revision_of(connection)
+                if before is None:
+                    _refuse_foreign(connection, where)
             if before == target:
                 return Upgraded(before=before, after=target)
             backup = None
             if before is not None:
                 _refuse_newer(before, where, scripts)
                 backup = _copy(file, before) if file is not None else None
+            use_wal(engine)
             with writing(engine) as connection:
                 migrate(connection, where, scripts)
         finally:
@@ -165,9 +168,10 @@ def open_engine(url: str, *, create: bool) -> sa.Engine:
         try:
             with reading(engine) as connection:
                 ready = check(connection, where)
+            if not ready and not create:
+                raise StoreError(f"the database {where} is empty; `bench db upgrade` prepares it.")
+            use_wal(engine)
             if not ready:
-                if not create:
-                    raise StoreError(f"the database {where} is empty; `bench db upgrade` prepares it.")
                 with writing(engine) as connection:
                     migrate(connection, where)
         except BaseException:

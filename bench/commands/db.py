@@ -1,0 +1,79 @@
+"""`bench db`: look after the database."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from bench.commands._shared import config_of, database_option, estimates, note
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def command() -> None:
+    """Look after the database."""
+
+
+@command.command()
+@database_option
+@json_option
+def upgrade(database: str | None, as_json: bool) -> None:
+    """Bring the database to the schema of this bench, or make one.
+
+    Whole or not at all. A SQLite file that holds runs is copied beside itself first.
+    """
+    from db.schema import upgrade as upgrade_database
+
+    done = upgrade_database(config_of(database=database).database)
+    backup = str(done.backup) if done.backup else None
+    if as_json:
+        click.echo(json.dumps({"before": done.before, "after": done.after, "backup": backup}))
+        return
+    if done.before == done.after:
+        click.echo(f"the database has the newest schema, {done.after}")
+        return
+    if backup:
+        note(f"a copy from before is at {backup}")
+    click.echo(f"schema {done.before or 'none'} → {done.after}")
+
+
+@command.command()
+@database_option
+@json_option
+def status(database: str | None, as_json: bool) -> None:
+    """Say where the database is, which schema it has, and how much it holds."""
+    from db.status import database_status
+
+    seen = database_status(config_of(database=database).database)
+    if as_json:
+        click.echo(json.dumps(seen.plain()))
+        return
+    click.echo(f"database  {seen.place}")
+    click.echo(f"schema    {seen.state} (has {seen.revision or 'none'}, this bench needs {seen.head})")
+    if seen.bytes is not None:
+        click.echo(f"size      {seen.bytes / 2**20:.1f} MiB")
+    if seen.totals is not None:
+        t = seen.totals
+        click.echo(
+            f"holds     {t.runs} runs, {t.arms} arms, {t.measurements} measurements, {t.series} series, "
+            f"{t.machines} machines"
+        )
+        if t.first_at and t.last_at:
+            click.echo(f"from      {t.first_at:%Y-%m-%d %H:%M} to {t.last_at:%Y-%m-%d %H:%M} UTC")
+
+
+@command.command()
+@database_option
+@json_option
+def rebuild(database: str | None, as_json: bool) -> None:
+    """Derive all estimates and latest states again from the raw samples.
+
+    Needed after an upgrade that changed a statistic; safe to repeat.
+    """
+    from db.store import open_store
+
+    with open_store(config_of(database=database).database, create=False, summarise=estimates) as store:
+        count = store.rebuild()
+    click.echo(json.dumps({"runs": count}) if as_json else f"estimates of {count} runs derived again")
