@@ -1,0 +1,1 @@
+"""Benchmarks of inference optimizations: one module each, found by `bench list`."""

@@ -52,7 +52,7 @@ def minilm_ort(device: Any, graph: str) -> Work:
 )
 def minilm_torch(device: Any, attention: str) -> Work:
     """MiniLM-L6 in eager PyTorch, one text of 64 tokens: does fused attention pay over the textbook one?"""
-    torch = need("torch", "pip install torch (CPU: from the CPU index of pytorch.org)")
+    torch = need("torch", "pip install 'inference-bench[torch]'")
     from suites.models import minilm_torch
 
     torch.set_num_threads(device.threads)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
 from bench.api import HIGHER, Items, Metric, Work, Wrong, benchmark
 from suites.artifacts import Artifact, artifact
 from suites.imports import need
-from suites.models import minilm
+from suites.models import minilm as network
 
 FAITHFUL = 0.94
 """Smallest mean cosine to fp32 that still counts as the same network.
@@ -34,33 +35,37 @@ SCHEMES = {"int8_per_tensor": False, "int8_per_channel": True}
     ),
     requires=("numpy", "onnx", "onnxruntime"),
 )
-def minilm_l6(device: Any, precision: str) -> Work:
+def minilm(device: Any, precision: str) -> Work:
     """MiniLM-L6 sentence encoder, one text of 64 tokens: what does dynamic int8 gain, and which answers change?"""
-    made = minilm.graph() if precision == "fp32" else quantized(per_channel=SCHEMES[precision])
-    queries, documents = minilm.tokens()
-    session = minilm.session(made / minilm.MODEL, device.threads)
-    inputs = minilm.feed(documents[minilm.timed_text(documents)])
+    made = network.graph() if precision == "fp32" else quantized(per_channel=SCHEMES[precision])
+    queries, documents = network.tokens()
+    session = network.session(made / network.MODEL, device.threads)
+    inputs = network.feed(documents[network.timed_text(documents)])
     return Work(
         run=lambda: session.run(["embedding"], inputs)[0],
         check=lambda found: faithful(session, found, queries, documents),
         report=lambda _: accuracy(session, queries, documents),
-        size_bytes=(made / minilm.MODEL).stat().st_size,
-        notes=minilm.notes(made, made / minilm.MODEL, "all"),
+        size_bytes=(made / network.MODEL).stat().st_size,
+        notes=network.notes(made, made / network.MODEL, "all"),
     )
 
 
 def quantized(*, per_channel: bool) -> Artifact:
     """The network with int8 weights (embeddings included); activations are quantized while it runs."""
-    source = minilm.graph()
+    source = network.graph()
 
     def build(folder: Path) -> None:
-        quantization = need("onnxruntime.quantization", minilm.SUITES)
-        quantization.quantize_dynamic(
-            str(source / minilm.MODEL), str(folder / minilm.MODEL), per_channel=per_channel,
-            weight_type=quantization.QuantType.QInt8,
-            # Attention multiplies two activations: quantizing those costs accuracy and gains nothing.
-            extra_options={"MatMulConstBOnly": True},
-        )  # fmt: skip
+        quantization = need("onnxruntime.quantization", network.SUITES)
+        logging.disable(logging.WARNING)  # it recommends a preparation that this graph does not need
+        try:
+            quantization.quantize_dynamic(
+                str(source / network.MODEL), str(folder / network.MODEL), per_channel=per_channel,
+                weight_type=quantization.QuantType.QInt8,
+                # Attention multiplies two activations: quantizing those costs accuracy and gains nothing.
+                extra_options={"MatMulConstBOnly": True},
+            )  # fmt: skip
+        finally:
+            logging.disable(logging.NOTSET)
 
     return artifact(
         f"minilm-int8-{'channel' if per_channel else 'tensor'}", build, sources=[Path(__file__)],
@@ -70,12 +75,12 @@ def quantized(*, per_channel: bool) -> Artifact:
 
 def faithful(session: Any, found: Any, queries: list[Any], documents: list[Any]) -> bool:
     """Raises Wrong when the embeddings are not those of the network, by the timed text and a probe."""
-    numpy = need("numpy", minilm.SUITES)
-    expected = numpy.concatenate(minilm.reference())
+    numpy = need("numpy", network.SUITES)
+    expected = numpy.concatenate(network.reference())
     probe = range(0, len(expected), PROBE)
     rows = [*queries, *documents]
-    cosines = [float(found[0] @ expected[len(queries) + minilm.timed_text(documents)])]
-    cosines += list((minilm.encode(session, [rows[k] for k in probe]) * expected[list(probe)]).sum(axis=1))
+    cosines = [float(found[0] @ expected[len(queries) + network.timed_text(documents)])]
+    cosines += list((network.encode(session, [rows[k] for k in probe]) * expected[list(probe)]).sum(axis=1))
     mean = sum(cosines) / len(cosines)
     if not mean >= FAITHFUL:
         raise Wrong(f"mean cosine to fp32 is {mean:.3f} over {len(cosines)} texts, under {FAITHFUL}")
@@ -84,16 +89,16 @@ def faithful(session: Any, found: Any, queries: list[Any], documents: list[Any])
 
 def accuracy(session: Any, queries: list[Any], documents: list[Any]) -> dict[str, float | int | Items]:
     """Over all pairs, one text at a time: dynamic ranges depend on what shares the batch."""
-    numpy = need("numpy", minilm.SUITES)
-    expected_queries, expected_documents = minilm.reference()
-    found_queries, found_documents = minilm.encode(session, queries), minilm.encode(session, documents)
-    best = minilm.best(found_queries, found_documents)
+    numpy = need("numpy", network.SUITES)
+    expected_queries, expected_documents = network.reference()
+    found_queries, found_documents = network.encode(session, queries), network.encode(session, documents)
+    best = network.best(found_queries, found_documents)
     cosines = numpy.concatenate([found_queries, found_documents]) * numpy.concatenate(
         [expected_queries, expected_documents]
     )
     return {
         "recall": Items(best == numpy.arange(len(queries))),
-        "agreement": Items(best == minilm.best(expected_queries, expected_documents)),
+        "agreement": Items(best == network.best(expected_queries, expected_documents)),
         # Four digits: the last ones belong to the order of additions, not to the network.
         "cosine": round(float(cosines.sum(axis=1, dtype="float64").mean()), 4),
     }

@@ -1,0 +1,1 @@
+"""Small real data, shipped and checked by digest (README.md)."""

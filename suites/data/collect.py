@@ -16,7 +16,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-LEFT_OUT = {"site-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo", "__pycache__", "ensurepip", "pydoc_data"}
+LEFT_OUT = {
+    "site-packages",
+    "test",
+    "tests",
+    "idlelib",
+    "lib2to3",
+    "turtledemo",
+    "__pycache__",
+    "ensurepip",
+    "pydoc_data",
+}
 """Folders that are not the library itself, or not CPython's work."""
 
 BODY_CHARACTERS = 400
@@ -77,7 +87,9 @@ def main() -> None:
     target = Path(__file__).with_name("functions.jsonl.gz")
     text = "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records(Path(sys.argv[1])))
     target.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
-    sys.stderr.write(f"{target}: {text.count(chr(10))} records, {len(text)} characters, {target.stat().st_size} bytes\n")
+    sys.stderr.write(
+        f"{target}: {text.count(chr(10))} records, {len(text)} characters, {target.stat().st_size} bytes\n"
+    )
 
 
 if __name__ == "__main__":

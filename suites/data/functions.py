@@ -38,7 +38,7 @@ def read(file: Path, sha256: str) -> tuple[dict[str, Any], ...]:
 
 
 @cache
-def pairs(count: int = 400) -> tuple[tuple[str, str], ...]:
+def pairs(count: int) -> tuple[tuple[str, str], ...]:
     """(summary, body) of `count` public docstrings, all summaries different.
 
     Chosen by digest, so that they are spread over the library and the choice stays.

@@ -1,0 +1,1 @@
+"""Reference networks with trained weights."""

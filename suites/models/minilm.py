@@ -35,6 +35,9 @@ EPSILON = 1e-12
 LENGTH = 64
 """Tokens that the timed text has; longer texts are cut to it."""
 
+PAIRS = 400
+"""Retrieval pairs by which accuracy is judged."""
+
 MODEL = "model.onnx"
 EMBEDDINGS = "embeddings.npy"
 PLAN = "operators.json"
@@ -67,7 +70,7 @@ def weights() -> dict[str, Any]:
 
 def texts() -> tuple[list[str], list[str]]:
     """Queries (docstring summaries) and documents (their bodies): document k answers query k."""
-    chosen = functions.pairs()
+    chosen = functions.pairs(PAIRS)
     return [summary for summary, _ in chosen], [body for _, body in chosen]
 
 
@@ -85,7 +88,7 @@ def tokens() -> tuple[list[Any], list[Any]]:
 
     made = artifact(
         "minilm-tokens", build, sources=[HERE, Path(functions.__file__)], packages=["tokenizers"],
-        inputs={"tokenizer": TOKENIZER_SHA256, "data": functions.SHA256},
+        inputs={"tokenizer": TOKENIZER_SHA256, "data": functions.SHA256, "pairs": str(PAIRS)},
     )  # fmt: skip
     with numpy.load(made / "ids.npz") as stored:
         rows = [row[None].astype("int64") for row in numpy.split(stored["flat"], stored["ends"][:-1])]
@@ -102,7 +105,11 @@ def feed(ids: Any) -> dict[str, Any]:
     """Inputs of the ONNX graph for token ids without padding."""
     numpy = need("numpy", SUITES)
     positions = numpy.broadcast_to(numpy.arange(ids.shape[1]), ids.shape)
-    return {"input_ids": ids, "position_ids": numpy.ascontiguousarray(positions), "attention_mask": numpy.ones_like(ids)}
+    return {
+        "input_ids": ids,
+        "position_ids": numpy.ascontiguousarray(positions),
+        "attention_mask": numpy.ones_like(ids),
+    }
 
 
 def graph() -> Artifact:
@@ -161,7 +168,7 @@ def reference() -> tuple[Any, Any]:
 
     made = artifact(
         "minilm-reference", build, sources=[HERE, Path(functions.__file__)], packages=["onnxruntime", "tokenizers"],
-        inputs={"network": network.folder.name, "data": functions.SHA256}, cpu=True,
+        inputs={"network": network.folder.name, "data": functions.SHA256, "pairs": str(PAIRS)}, cpu=True,
     )  # fmt: skip
     stored = numpy.load(made / EMBEDDINGS)
     half = len(stored) // 2

@@ -116,7 +116,7 @@ def _linear(g: Graph, weights: dict[str, Any], name: str, value: str) -> str:
 
 
 def _gelu(g: Graph, value: str) -> str:
-    """x · (1 + erf(x / √2)) · ½ (Hendrycks & Gimpel 2016)."""
+    """GELU(x) = x · (1 + erf(x / √2)) · ½ (Hendrycks & Gimpel 2016)."""
     inner = g.node("Div", value, g.constant("gelu.root", 2.0**0.5), name=f"{value}.ratio")
     shifted = g.node(
         "Add", g.node("Erf", inner, name=f"{value}.erf"), g.constant("gelu.one", 1.0), name=f"{value}.shifted"

@@ -65,7 +65,8 @@ class Layer(nn.Module):
         query, key, value = (self._heads(part(hidden)) for part in (self.query, self.key, self.value))
         context = self.attention(query, key, value).transpose(1, 2).reshape(hidden.shape)
         hidden = self.attention_norm(self.joined(context) + hidden)
-        return self.output_norm(self.shrink(functional.gelu(self.grow(hidden))) + hidden)
+        result: Tensor = self.output_norm(self.shrink(functional.gelu(self.grow(hidden))) + hidden)
+        return result
 
 
 class Encoder(nn.Module):
@@ -76,14 +77,14 @@ class Encoder(nn.Module):
         places = (
             weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
         )
-        self.words = nn.Embedding.from_pretrained(weights["embeddings.word_embeddings.weight"])
+        self.words = nn.Parameter(weights["embeddings.word_embeddings.weight"], requires_grad=False)
         self.places = nn.Parameter(places, requires_grad=False)
         self.norm = _norm(weights, "embeddings.LayerNorm")
         self.layers = nn.ModuleList(Layer(weights, f"encoder.layer.{k}", attention) for k in range(LAYERS))
 
     def forward(self, ids: Tensor) -> Tensor:
         """Token ids (batch, length) int64 → embeddings (batch, WIDTH)."""
-        hidden = self.norm(self.words(ids) + self.places[: ids.shape[1]])
+        hidden = self.norm(functional.embedding(ids, self.words) + self.places[: ids.shape[1]])
         for layer in self.layers:
             hidden = layer(hidden)
         return functional.normalize(hidden.mean(dim=1), dim=-1)
