@@ -1,0 +1,76 @@
+"""Databases for tests, and the rule for tests that need a server."""
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+DEFAULT_POSTGRESQL = "postgresql+psycopg://postgres@127.0.0.1:5432/postgres"
+
+
+@cache
+def _postgresql_problem() -> str:
+    """Why PostgreSQL cannot be used; empty when it can."""
+    url = postgresql_server()
+    try:
+        import psycopg
+    except ImportError:
+        return "psycopg is not installed: pip install 'inference-bench[postgres]'"
+    try:
+        psycopg.connect(url.replace("+psycopg", ""), connect_timeout=3).close()
+    except psycopg.Error as error:
+        return f"no PostgreSQL answers; set BENCH_TEST_POSTGRESQL_URL ({str(error).splitlines()[0]})"
+    return ""
+
+
+def postgresql_server() -> str:
+    """The server that tests may use."""
+    return os.environ.get("BENCH_TEST_POSTGRESQL_URL", DEFAULT_POSTGRESQL)
+
+
+SERVICES: dict[str, Callable[[], str]] = {"postgresql": _postgresql_problem}
+"""What `@pytest.mark.service(name)` may name, and how to find out whether it is there."""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose service is missing; fail it where services are required."""
+    for marker in item.iter_markers("service"):
+        name = marker.args[0]
+        problem = SERVICES[name]()
+        if not problem:
+            continue
+        if os.environ.get("BENCH_REQUIRE_SERVICES") == "1":
+            pytest.fail(f"{name} is required here (BENCH_REQUIRE_SERVICES=1): {problem}", pytrace=False)
+        pytest.skip(f"{name}: {problem}")
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """A SQLite file that is not there yet."""
+    return f"sqlite:///{tmp_path / 'bench.db'}"
+
+
+@pytest.fixture
+def postgresql_url() -> Iterator[str]:
+    """An empty schema of its own on the server, dropped afterwards. Mark the test with the service."""
+    import psycopg
+    from psycopg import sql
+
+    server, name = postgresql_server(), f"bench_test_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
+        try:
+            yield f"{server}{'&' if '?' in server else '?'}options=-csearch_path%3D{name}"
+        finally:
+            connection.execute("SET lock_timeout = '20s'")  # a test that leaks a connection fails, and does not hang
+            connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.service("postgresql"))])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """An empty database of each kind."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
