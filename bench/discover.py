@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import pkgutil
 import sys
 import traceback
@@ -50,6 +51,7 @@ def discover(places: Sequence[str], skip: Sequence[str], announce: Callable[[str
     problems: list[dict[str, str]] = []
     path: list[str] = []
     seen: dict[str, str] = {}
+    owner = os.getpid()
     for place in places:
         try:
             folders, names = modules_of(place)
@@ -67,8 +69,11 @@ def discover(places: Sequence[str], skip: Sequence[str], announce: Callable[[str
             try:
                 found = _benchmarks(importlib.import_module(name), name)
             except BaseException as error:  # noqa: BLE001 - a broken suite is reported, the rest is listed
+                found = []
                 problems.append(_problem(name, error))
-                continue
+            finally:
+                if os.getpid() != owner:  # the suite forked and its child came back to us
+                    os._exit(0)
             for benchmark in found:
                 if benchmark.name in seen:
                     text = f"{benchmark.name} is defined in {seen[benchmark.name]} and again in {name}; rename one"

@@ -322,7 +322,7 @@ class Launch:
     started_at: datetime
     hash_seed: int
     core: int | None  # the core all arms were pinned to; null: not pinned
-    priority: str  # fifo, nice or normal
+    priority: str  # fifo, nice or normal; joined by + where arms differ
     order: tuple[int, ...]  # arms in the order of their start
     rounds: tuple[RoundConditions, ...] = ()
 

@@ -91,6 +91,7 @@ class WorkerProcess:
     def __init__(self, session: Session, target: Target, *, threads: int, hash_seed: int) -> None:
         self._session = session
         self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
+        self._printed = ""
         self._buffer = b""
         request_read, self._request_write = os.pipe()
         self._answer_read, answer_write = os.pipe()
@@ -104,6 +105,9 @@ class WorkerProcess:
                 start_new_session=True,
             )  # fmt: skip
         except OSError as error:
+            os.close(self._request_write)
+            os.close(self._answer_read)
+            self._output.close()
             raise MeasureError(
                 f"{python} cannot be started: {error.strerror}; check the target's interpreter."
             ) from None
@@ -170,10 +174,11 @@ class WorkerProcess:
         with suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
-        for fd in (self._request_write, self._answer_read):
-            with suppress(OSError):
-                os.close(fd)
-        self._request_write = self._answer_read = -1
+        if not self._output.closed:
+            self._printed = self._tail()
+            self._output.close()
+            os.close(self._request_write)
+            os.close(self._answer_read)
         self._session.forget(self)
 
     def _dead(self, phase: str) -> ArmFailed:
@@ -197,6 +202,8 @@ class WorkerProcess:
         return ArmFailed(Failure(kind=kind, phase=phase, message=message, detail=self._tail()))
 
     def _tail(self) -> str:
+        if self._output.closed:
+            return self._printed
         size = self._output.seek(0, os.SEEK_END)
         self._output.seek(max(0, size - TAIL_BYTES))
         return self._output.read().decode(errors="replace").strip()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.model import Better, Comparison, Estimate, Kind, Metric, Verdict
+from bench.model import Comparison, Estimate, Kind, Metric, Summary, Verdict
 
 _TIME = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
 _BYTES = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"))
@@ -53,31 +53,48 @@ def digits(value: float) -> str:
     return f"{value:.3g}"
 
 
+def is_share(metric: Metric) -> bool:
+    """Shares of items are shown in percent; any other ratio (a cosine, a relative error) is not a share."""
+    return metric.summary is Summary.ITEMS
+
+
 def quantity(value: float, metric: Metric) -> str:
-    """`1.23 ms`, `45.0 MiB`, `42.5 %`."""
-    if metric.kind is Kind.ACCURACY and metric.unit == "1" and metric.better is Better.HIGHER:
+    """`1.23 ms`, `45.0 MiB`, `42.5 %`, `0.9612`."""
+    if is_share(metric):
         return f"{value * 100:.1f} %"
+    if metric.kind is Kind.ACCURACY and metric.unit == "1":
+        return f"{value:.4g}"
     divisor, unit = scale_of(value, metric.unit)
     return f"{digits(value / divisor)} {unit}".rstrip()
 
 
 def interval(estimate: Estimate, metric: Metric) -> str:
     """`1.23 ms (1.20–1.26)`; exact values alone; else the reason why there is no interval."""
-    text = quantity(estimate.value, metric)
+    text, ends = quantity(estimate.value, metric), span(estimate, metric)
+    return f"{text} ({ends})" if ends else text
+
+
+def span(estimate: Estimate, metric: Metric) -> str:
+    """`1.20–1.26` in the unit of the value; the reason where there is none; empty for exact values."""
     if estimate.low is None or estimate.high is None:
-        return text if estimate.note in ("", "exact") else f"{text} ({estimate.note})"
-    if metric.kind is Kind.ACCURACY and metric.unit == "1" and metric.better is Better.HIGHER:
-        return f"{text} ({estimate.low * 100:.1f}–{estimate.high * 100:.1f})"
+        return "" if estimate.note == "exact" else estimate.note
+    if is_share(metric):
+        return f"{estimate.low * 100:.1f}–{estimate.high * 100:.1f}"
     divisor, _ = scale_of(estimate.value, metric.unit)
-    return f"{text} ({digits(estimate.low / divisor)}–{digits(estimate.high / divisor)})"
+    return f"{digits(estimate.low / divisor)}–{digits(estimate.high / divisor)}"
+
+
+def ratio_span(estimate: Estimate) -> str:
+    """`1.80–1.91`; the reason where there is none; empty for exact values."""
+    if estimate.low is None or estimate.high is None:
+        return "" if estimate.note == "exact" else estimate.note
+    return f"{times(estimate.low)}–{times(estimate.high)}"
 
 
 def ratio(estimate: Estimate) -> str:
     """`1.85× (1.80–1.91)`."""
-    text = f"{times(estimate.value)}×"
-    if estimate.low is None or estimate.high is None:
-        return text if estimate.note in ("", "exact") else f"{text} ({estimate.note})"
-    return f"{text} ({times(estimate.low)}–{times(estimate.high)})"
+    ends = ratio_span(estimate)
+    return f"{times(estimate.value)}× ({ends})" if ends else f"{times(estimate.value)}×"
 
 
 def times(value: float) -> str:
@@ -86,14 +103,16 @@ def times(value: float) -> str:
 
 
 def change(comparison: Comparison) -> str:
-    """Difference in points for shares of items, ratio for everything else."""
+    """Difference in percentage points (pp) for shares of items, ratio for everything else."""
     if comparison.relative:
         return ratio(comparison.change)
     found = comparison.change
-    text = f"{found.value * 100:+.1f}"
+    if not is_share(comparison.metric):
+        return f"{found.value:+.3g}"
+    text = f"{found.value * 100:+.1f} pp"
     if found.low is not None and found.high is not None:
         text += f" ({found.low * 100:+.1f}…{found.high * 100:+.1f})"
-    return f"{text} points"
+    return text.replace("-", "−")
 
 
 SYMBOLS = {

@@ -11,9 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from bench.compare import RunComparison
-from bench.model import Comparison, ExperimentResult, FailureKind, Kind, Run, RunStatus, Verdict
+from bench.model import Comparison, ExperimentResult, FailureKind, Kind, Run, RunStatus, Summary, Verdict
 from bench.ports import RunInfo
-from bench.reports.format import SYMBOLS, change, duration, interval, ratio, title
+from bench.reports.format import SYMBOLS, change, duration, interval, quantity, ratio_span, span, times, title
 from bench.tradeoffs import VariantSummary, speedup, tradeoffs
 
 WIDTH = 140
@@ -104,7 +104,7 @@ class TextReport:
 
 def _table(first: str, *columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column(first, overflow="fold")
+    table.add_column(first, overflow="fold", min_width=10)
     for column in columns:
         left = column in ("variant", "metric", "reason")
         table.add_column(column, justify="left" if left else "right", overflow="fold")
@@ -112,32 +112,37 @@ def _table(first: str, *columns: str) -> Table:
 
 
 def _variant_row(summary: VariantSummary, own: list[str]) -> list[str]:
-    def value(name: str) -> str:
-        if name not in summary.estimates:
-            return MISSING
-        return interval(summary.estimates[name], summary.metrics[name])
-
-    def with_change(name: str) -> str:
-        text = value(name)
-        comparison = summary.comparisons.get(name)
-        if comparison is None or name not in summary.estimates:
-            return text
-        if comparison.relative and comparison.metric.kind is Kind.ACCURACY:
-            return text  # the ratio of two error figures says little; the figures themselves do
-        return f"{text}  {change(comparison)}"
-
-    label = escape(summary.label) + (" (baseline)" if summary.baseline else "")
+    """Two lines a cell: the value, and under it the interval or the change against the baseline."""
     time = summary.comparisons.get("time")
+    gain = None if time is None else speedup(time)
     return [
-        label,
-        value("time"),
-        ratio(speedup(time)) if time is not None else MISSING,
-        value("throughput"),
-        value("cpu_time"),
-        *(with_change(name) for name in own),
-        with_change("peak_memory"),
-        with_change("size"),
+        escape(summary.label) + ("\n(baseline)" if summary.baseline else ""),
+        _value_and_span(summary, "time"),
+        MISSING if gain is None else f"{times(gain.value)}×\n{ratio_span(gain)}",
+        _value_and_span(summary, "throughput"),
+        _value_and_span(summary, "cpu_time"),
+        *(_value_and_change(summary, name) for name in own),
+        _value_and_change(summary, "peak_memory"),
+        _value_and_change(summary, "size"),
     ]
+
+
+def _value_and_span(summary: VariantSummary, name: str) -> str:
+    if name not in summary.estimates:
+        return MISSING
+    estimate, metric = summary.estimates[name], summary.metrics[name]
+    return f"{quantity(estimate.value, metric)}\n{span(estimate, metric)}"
+
+
+def _value_and_change(summary: VariantSummary, name: str) -> str:
+    if name not in summary.estimates:
+        return MISSING
+    metric = summary.metrics[name]
+    comparison = summary.comparisons.get(name)
+    if metric.summary is Summary.EXACT and metric.kind is Kind.ACCURACY:
+        return quantity(summary.estimates[name].value, metric)  # the figures themselves say more than their ratio
+    text = interval(summary.estimates[name], metric)
+    return text if comparison is None else f"{text}\n{change(comparison)}"
 
 
 def _comparison_row(name: str, found: Comparison) -> list[str]:
@@ -173,7 +178,7 @@ def circumstances(run: Run) -> list[str]:
         parts.append(f"some task waited for a CPU {seen.cpu_pressure:.0%} of the time")
     if seen.steal:
         parts.append(f"the hypervisor took {seen.steal:.1%}")
-    priorities = {launch.priority for e in run.experiments for launch in e.launches}
+    priorities = {p for e in run.experiments for launch in e.launches for p in launch.priority.split("+")}
     if priorities:
         words = {"fifo": "real-time", "nice": "raised", "normal": "ordinary"}
         parts.append(f"priority {' and '.join(sorted(words.get(p, p) for p in priorities))}")
