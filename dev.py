@@ -284,10 +284,10 @@ def install(requirements: Sequence[str], title: str, *options: str) -> None:
     try:
         step(f"installing {title}", [*installer(), *constraints, *options, *requirements])
     except Failed as failure:
-        raise Failed(
-            f"{failure}\nSee that the network and the package index answer and that the disk has 3 GB free; then repeat."
-            + ("\nIf only PyTorch fails, add --no-torch." if any("torch" in word for word in requirements) else "")
-        ) from None
+        advice = "See that the network and the package index answer and that 3 GB of disk are free; then repeat."
+        if any(word.startswith("torch") for word in requirements):
+            advice += " If only PyTorch fails, add --no-torch."
+        raise Failed(f"{failure}\n{advice}") from None
 
 
 def environment() -> dict[str, str]:
