@@ -177,9 +177,9 @@ class ExperimentRunner:
         """Set-up and first call."""
         benchmark = self.experiment.benchmark
         answer = worker.ask(
-            "set_up", START_S + benchmark.timeout_s * patience, source=benchmark.source, path=self._path,
-            device=self._device,
-            threads=benchmark.threads, requires=list(benchmark.requires), params=sampler.arm.variant.params,
+            "set_up", START_S + benchmark.timeout_s * patience, loader=benchmark.loader, source=benchmark.source,
+            path=self._path, device=self._device, threads=benchmark.threads, requires=list(benchmark.requires),
+            params=sampler.arm.variant.params,
         )  # fmt: skip
         return {**answer, **worker.ask("first_call", benchmark.timeout_s, core=core)}
 

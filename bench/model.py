@@ -129,13 +129,14 @@ class Benchmark:
     """A named piece of work, as its source describes it without running it.
 
     `version` is a hash of the workload's syntax tree and sampling settings, or set by hand.
-    `source` finds it again inside a worker: for the native source `module:function`.
+    `source` finds it again inside a worker through `loader`: for the native one `module:function`.
     """
 
     name: str
     version: str
     suite: str
     source: str
+    loader: str = "bench.loaders.native"
     title: str = ""
     axes: dict[str, list[Scalar]] = field(default_factory=dict)
     baseline: dict[str, Scalar] = field(default_factory=dict)

@@ -22,8 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bench.api import MARK, Items, Skip, Work, Wrong
-from bench.discover import discover
+from bench.api import Items, Skip, Work, Wrong
 from bench.measure.channel import Channel, Message
 from bench.measure.meters.disturbance import read_counters
 from bench.measure.meters.memory import peak_resident_bytes
@@ -91,7 +90,11 @@ class Worker:
 
     def do_discover(self, request: Message) -> Message:
         """Import every module of the places, telling the session which before each."""
-        return discover(request["places"], request["skip"], lambda name: self._channel.send({"module": name}))
+        loader = importlib.import_module(request["loader"])
+        found: Message = loader.discover(
+            request["places"], request["skip"], lambda name: self._channel.send({"module": name})
+        )
+        return found
 
     def do_set_up(self, request: Message) -> Message:
         """Import the suite and make the callable."""
@@ -103,13 +106,8 @@ class Worker:
         _require(request["requires"], self._device.name)
         self._bare_bytes = peak_resident_bytes()
         start = self._clock.wall()
-        module, _, name = request["source"].partition(":")
-        function = getattr(importlib.import_module(module), name)
-        if not hasattr(function, MARK):
-            raise TypeError(f"{request['source']} is not a benchmark")
-        work = function(self._device, **request["params"])
-        if not isinstance(work, Work):
-            raise TypeError(f"{name} must return bench.api.Work, not {type(work).__name__}")
+        loader = importlib.import_module(request["loader"])
+        work: Work = loader.load(request["source"], self._device, request["params"])
         set_up_ns = self._clock.wall() - start
         self._work = work
         return {

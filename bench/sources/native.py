@@ -9,6 +9,8 @@ from bench.model import Benchmark, Failure, FailureKind, Target
 from bench.ports import Discovery
 from bench.wire import convert
 
+LOADER = "bench.loaders.native"
+
 TIMEOUT_S = 60.0
 """For importing one suite module, which should import nothing heavy."""
 
@@ -31,7 +33,7 @@ class NativeSource:
                 module = ""
                 worker = session.start(target, threads=1, hash_seed=0)
                 try:
-                    answer = worker.ask_raw("discover", TIMEOUT_S, places=self._places, skip=skip)
+                    answer = worker.ask_raw("discover", TIMEOUT_S, loader=LOADER, places=self._places, skip=skip)
                     while "module" in answer:
                         module = answer["module"]
                         answer = worker.next_message("discover", TIMEOUT_S)

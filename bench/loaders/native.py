@@ -1,4 +1,4 @@
-"""Load the modules of a place and list the benchmarks in them, loudly. Runs in a worker.
+"""Benchmarks declared with `bench.api.benchmark`: load the modules of a place, loudly. Runs in a worker.
 
 A place is a folder or an importable package. Modules whose name begins with `_` and sub-packages
 are not suites. Standard library only.
@@ -17,8 +17,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.api import MARK
-from bench.model import Benchmark
+from bench.api import MARK, Work
+from bench.model import Benchmark, Scalar
+from bench.ports import Device
 
 
 def modules_of(place: str) -> tuple[list[str], list[str]]:
@@ -98,3 +99,15 @@ def _problem(name: str, error: BaseException) -> dict[str, str]:
         message = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
     detail = "\n".join(traceback.format_exception(error)[-3:])
     return {"module": name, "message": message, "detail": detail.strip()}
+
+
+def load(source: str, device: Device, params: dict[str, Scalar]) -> Work:
+    """Run the set-up of `module:function`. Raises TypeError when it is no benchmark or returns no Work."""
+    module, _, name = source.partition(":")
+    function = getattr(importlib.import_module(module), name)
+    if not hasattr(function, MARK):
+        raise TypeError(f"{source} is not a benchmark")
+    work = function(device, **params)
+    if not isinstance(work, Work):
+        raise TypeError(f"{name} must return bench.api.Work, not {type(work).__name__}")
+    return work
