@@ -13,7 +13,7 @@ from datetime import datetime
 import streamlit as st
 
 from bench.config import load_config
-from bench.errors import BenchError, StoreError
+from bench.errors import BenchError
 from bench.model import Failure, Run, RunStatus
 from bench.ports import RunInfo, Store
 from bench.reports.text import circumstances
@@ -75,7 +75,7 @@ def view_of(run: Run) -> RunView:
 
 def address() -> str:
     """The database's URL: BENCH_DATABASE, which `bench dashboard` sets, else the project's setting."""
-    return os.environ.get("BENCH_DATABASE") or load_config().database
+    return load_config().database
 
 
 def where() -> str:
@@ -124,8 +124,6 @@ def _run(url: str, key: str) -> RunView:
 
 def sentence(error: Exception) -> str:
     """What a page says about an error: ours carry their sentence, others only their kind."""
-    if isinstance(error, StoreError):
-        return f"The database {where()} cannot be used: {error}"
     if isinstance(error, BenchError):
         return str(error)
     return f"The database {where()} cannot be used ({type(error).__name__})."

@@ -36,7 +36,8 @@ def chart_text(text: object) -> str:
 def link(page: str, text: str, **state: str) -> str:
     """A link to another page of ours that carries state, opened in the same tab."""
     query = urlencode({k: v for k, v in state.items() if v})
-    return f'<a href="{esc(page)}?{esc(query)}" target="_self">{esc(text)}</a>'
+    address = f"{page}?{query}" if query else page
+    return f'<a href="{esc(address)}" target="_self">{esc(text)}</a>'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,10 +16,11 @@ from bench.model import (
     Kind,
     Metric,
     RunStatus,
+    Summary,
     Verdict,
 )
 from bench.ports import RunInfo
-from bench.reports.format import SYMBOLS, change, duration, quantity, ratio, times, title
+from bench.reports.format import SYMBOLS, change, duration, is_share, quantity, ratio, times, title
 from bench.tradeoffs import VariantSummary, speedup
 from dashboard.charts import labels, metrics_of
 from dashboard.markup import WORDS, Cell, Column, Row, link
@@ -28,7 +29,6 @@ from dashboard.wording import (
     ago,
     clock,
     direction,
-    is_share,
     plural,
     scale_of,
     short,
@@ -89,13 +89,13 @@ def _values(variants: Sequence[VariantSummary], metric: Metric) -> Built:
 
 
 def _change_column(variants: Sequence[VariantSummary], metric: Metric) -> Built | None:
-    """Difference of a share in points, ratio of anything else; the ratio of two error figures says little."""
+    """Difference of a share in percentage points, ratio of anything else; exact answers say more than their ratio."""
     found = {v.arm.key: v.comparisons[metric.name] for v in variants if metric.name in v.comparisons}
     words = ("smaller", "larger") if metric.kind in (Kind.MEMORY, Kind.SIZE) else ("better", "worse")
     if is_share(metric):
-        points = Scale(divisor=0.01, unit="points", decimals=1, sign=True)
+        points = Scale(divisor=0.01, unit="pp", decimals=1, sign=True)
         return _changes({k: (c, c.change) for k, c in found.items()}, metric, "change", points, words)
-    if metric.kind is Kind.ACCURACY:
+    if metric.kind is Kind.ACCURACY and metric.summary is Summary.EXACT:
         return None
     ratios = {k: (c, c.change) for k, c in found.items() if c.relative}
     return _changes(ratios, metric, "change", None, words) if ratios else None
@@ -119,7 +119,7 @@ def _changes(
         else:
             number, span = f"{times(seen.value)}×", f"{times(seen.low)} – {times(seen.high)}"
         tone = {Verdict.IMPROVED: "good", Verdict.REGRESSED: "bad"}.get(comparison.verdict, "quiet")
-        cells[key] = Cell(text=f"{SYMBOLS[comparison.verdict]} {word} {number}", sub=span, tone=tone)
+        cells[key] = Cell(text=f"{SYMBOLS[comparison.verdict]} {word}\u00a0{number}", sub=span, tone=tone)
     help = f"{title(metric)} against the baseline, launched side by side"
     label = name if name == "speedup" else f"{name} of {title(metric)}"
     return Column(title=name, unit=scale.unit if scale else unit, number=True, help=help, label=label), cells

@@ -13,6 +13,7 @@ from math import floor, isfinite, log10
 from urllib.parse import urlsplit
 
 from bench.model import Better, Conditions, Estimate, Kind, Metric
+from bench.reports.format import is_share
 from bench.reports.format import scale_of as unit_of
 
 
@@ -44,29 +45,28 @@ class Scale:
         return f"{self.number(estimate.low)}{between}{self.number(estimate.high)}"
 
 
-def is_share(metric: Metric) -> bool:
-    """Shares of right answers are shown in percent; a ratio such as a relative error is not a share."""
-    return metric.kind is Kind.ACCURACY and metric.unit == "1" and metric.better is Better.HIGHER
-
-
 def direction(metric: Metric) -> str:
     """`lower is better` or `higher is better`."""
     return "lower is better" if metric.better is Better.LOWER else "higher is better"
 
 
 def scale_of(metric: Metric, estimates: Iterable[Estimate]) -> Scale:
-    """One scale for all estimates of a metric: three digits of the smallest, five of the largest at most."""
+    """One scale for all estimates of a metric: three digits of the smallest value (four of a bare figure such
+    as a cosine, as in the terminal), at most five of the largest.
+    """
     values = [abs(e.value) for e in estimates if e.value and isfinite(e.value)]
     if is_share(metric):
         return Scale(divisor=0.01, unit="%", decimals=1)
     divisor, unit = unit_of(max(values, default=0.0), metric.unit)
     if not values:
         return Scale(divisor=divisor, unit=unit, decimals=0)
+    figures = 4 if metric.kind is Kind.ACCURACY and metric.unit == "1" else 3
     least, most = floor(log10(min(values) / divisor)), floor(log10(max(values) / divisor))
     if unit == "" and (least < -3 or most > 6):
         return Scale(divisor=divisor, unit=unit, decimals=2, scientific=True)
+    decimals = min(figures - 1 - least, max(4 - most, 1 - least))
     whole = all(float(v).is_integer() for v in values) and divisor == 1.0
-    return Scale(divisor=divisor, unit=unit, decimals=0 if whole else max(0, min(2 - least, max(4 - most, 1 - least))))
+    return Scale(divisor=divisor, unit=unit, decimals=0 if whole else max(0, decimals))
 
 
 def kind_order(metric: Metric) -> int:
