@@ -132,7 +132,7 @@ def lock(words: Sequence[str], torch: bool) -> int:
                "--python-version", "3.11", "--all-extras", "--override", "-", ROOT / "pyproject.toml"]  # fmt: skip
     done = subprocess.run(
         [str(word) for word in command], input=f"torch=={TORCH}\n", stdout=subprocess.PIPE, text=True,
-        env=environment(), cwd=ROOT, check=False,
+        env=installers_environment(), cwd=ROOT, check=False,
     )  # fmt: skip
     if done.returncode:
         raise Failed("uv could not resolve the dependencies; its reason stands above.")
@@ -258,7 +258,7 @@ def choose_torch() -> tuple[list[str], list[str]]:
 def finds(requirement: str) -> bool:
     """Whether the configured places have it. A place that doesn't answers at once."""
     command = [*installer(), "--dry-run", "--no-deps", requirement]
-    done = subprocess.run(command, env=environment(), check=False, capture_output=True)
+    done = subprocess.run(command, env=installers_environment(), check=False, capture_output=True)
     return done.returncode == 0
 
 
@@ -290,7 +290,7 @@ def install(requirements: Sequence[str], title: str, *options: str) -> None:
         raise Failed(f"{failure}\n{advice}") from None
 
 
-def environment() -> dict[str, str]:
+def installers_environment() -> dict[str, str]:
     """Ours; uv does not read pip's settings, so those that say where packages are go over to it."""
     found = dict(os.environ)
     for ours, theirs, separator in (
@@ -301,7 +301,6 @@ def environment() -> dict[str, str]:
     ):
         if found.get(ours) and theirs not in found:
             found[theirs] = separator.join(found[ours].split())
-    found["PATH"] = os.pathsep.join([str(BIN), found.get("PATH", "")])
     return found
 
 
@@ -313,7 +312,7 @@ def step(title: str, command: Sequence[str | Path]) -> None:
     words = [str(word) for word in command]
     try:
         process = subprocess.Popen(
-            words, env=environment(), cwd=ROOT, text=True, errors="replace",
+            words, env=installers_environment(), cwd=ROOT, text=True, errors="replace",
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except OSError as error:
@@ -353,7 +352,8 @@ def conclude(codes: dict[str, int]) -> int:
 
 def call(command: Sequence[str | Path], cwd: Path | None = ROOT) -> int:
     """Run with our terminal; the exit code. What ends by a signal counts as 128 and its number, as in a shell."""
-    code = subprocess.run([str(word) for word in command], env=environment(), cwd=cwd, check=False).returncode
+    environment = {**os.environ, "PATH": os.pathsep.join([str(BIN), os.environ.get("PATH", "")])}
+    code = subprocess.run([str(word) for word in command], env=environment, cwd=cwd, check=False).returncode
     return code if code >= 0 else 128 - code
 
 

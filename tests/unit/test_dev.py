@@ -184,7 +184,8 @@ def test_places_of_pip_are_passed_on_to_uv(dev, monkeypatch):
     monkeypatch.setenv("PIP_FIND_LINKS", "/a /b")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "file:///c")
     monkeypatch.setenv("UV_INDEX", "file:///mine")
-    found = dev.environment()
+    monkeypatch.delenv("UV_FIND_LINKS", raising=False)
+    found = dev.installers_environment()
     assert (found["UV_FIND_LINKS"], found["UV_INDEX"]) == ("/a,/b", "file:///mine")
 
 
