@@ -1,5 +1,6 @@
 """Databases for tests, and the rule for tests that need a server."""
 
+import importlib.util
 import os
 import uuid
 from collections.abc import Callable, Iterator
@@ -31,7 +32,22 @@ def postgresql_server() -> str:
     return os.environ.get("BENCH_TEST_POSTGRESQL_URL", DEFAULT_POSTGRESQL)
 
 
-SERVICES: dict[str, Callable[[], str]] = {"postgresql": _postgresql_problem}
+def chromium() -> str:
+    """The browser that tests may drive."""
+    return os.environ.get("BENCH_TEST_CHROMIUM", "/usr/bin/chromium")
+
+
+@cache
+def _chromium_problem() -> str:
+    """Why no browser can be driven; empty when one can."""
+    if importlib.util.find_spec("playwright") is None:
+        return "playwright is not installed: pip install 'inference-bench[test]'"
+    if not Path(chromium()).is_file():
+        return f"{chromium()} is not there; install Chromium or set BENCH_TEST_CHROMIUM"
+    return ""
+
+
+SERVICES: dict[str, Callable[[], str]] = {"postgresql": _postgresql_problem, "chromium": _chromium_problem}
 """What `@pytest.mark.service(name)` may name, and how to find out whether it is there."""
 
 
