@@ -57,7 +57,7 @@ def command(
     """
     import secrets
 
-    from bench.errors import Exit, MissingError
+    from bench.errors import MissingError
     from bench.model import Target
     from bench.plan import plan
     from bench.sources.native import NativeSource
@@ -77,7 +77,7 @@ def command(
             raise MissingError(f"nothing to measure in {', '.join(config.suites)}; check --suites and --profile.")
         run = _measure(config, store, experiments, found, source.path)
         _show(run, json_file)
-    return _exit_code(run) if run.experiments else Exit.FAILED
+    return _exit_code(run)
 
 
 def _measure(
@@ -146,9 +146,10 @@ def _show(run: Run, json_file: str | None) -> None:
 
 def _exit_code(run: Run) -> Exit:
     from bench.errors import Exit
-    from bench.model import FailureKind
+    from bench.model import FailureKind, RunStatus
 
     outcomes: list[Any] = [result.failure for _, result in run.arms()]
     failed = any(f is not None and f.kind is not FailureKind.SKIPPED for f in outcomes)
     nothing = all(f is not None for f in outcomes)
-    return Exit.FAILED if failed or nothing or run.problems else Exit.OK
+    whole = run.status is RunStatus.COMPLETE
+    return Exit.FAILED if failed or nothing or run.problems or not whole else Exit.OK

@@ -29,9 +29,7 @@ def source():
 def measure(source, *selectors, launches=2, finished=lambda index, result: None):
     native, found = source
     experiments = plan(found.benchmarks, selectors, profile="quick", target=Target(), seed=1, launches=launches)
-    return run_experiments(
-        experiments, device=FAKE, path=native.path, progress=SilentProgress(), finished=finished
-    )
+    return run_experiments(experiments, device=FAKE, path=native.path, progress=SilentProgress(), finished=finished)
 
 
 def failure_of(source, how):

@@ -123,9 +123,7 @@ def test_a_changed_benchmark_is_incomparable():
     experiment = base.experiments[0]
     changed = replace(
         experiment,
-        experiment=replace(
-            experiment.experiment, benchmark=replace(experiment.experiment.benchmark, version="v2")
-        ),
+        experiment=replace(experiment.experiment, benchmark=replace(experiment.experiment.benchmark, version="v2")),
     )
     comparison = compare_runs(base, replace(base, key="f" * 32, experiments=(changed,)))
     assert {arm.reason for arm in comparison.arms} == {"the benchmark itself changed"}
