@@ -48,6 +48,9 @@ FIFO_LIMIT_NS = 200_000_000
 
 Finished = Callable[[int, ExperimentResult], None]
 
+Enough = Callable[[ExperimentResult], bool]
+"""Whether an experiment needs no more launches; asked after each."""
+
 
 @dataclass
 class _Sampler:
@@ -71,8 +74,17 @@ class _Sampler:
 class ExperimentRunner:
     """One experiment: its plan, what was seen so far, and whether it goes on."""
 
-    def __init__(self, experiment: Experiment, session: Session, *, device: str, path: Sequence[str]) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        session: Session,
+        *,
+        device: str,
+        path: Sequence[str],
+        enough: Enough | None = None,
+    ) -> None:
         self.experiment = experiment
+        self._enough = enough
         self._session = session
         self._device = device
         self._path = list(path)
@@ -80,11 +92,14 @@ class ExperimentRunner:
         self._arms = [_Sampler(arm) for arm in experiment.arms]
         self._launches: list[Launch] = []
         self._spent_s = 0.0
+        self._settled = False
 
     @property
     def undecided(self) -> bool:
-        """Whether another launch is wanted: the fixed number of the policy, within its budget."""
+        """Whether another launch is wanted: not enough yet, within the policy's number and budget."""
         policy = self.experiment.policy
+        if self._settled:
+            return False
         if policy.budget_s is not None and self._spent_s >= policy.budget_s:
             return False
         return len(self._launches) < policy.launches and any(s.failure is None for s in self._arms)
@@ -96,6 +111,16 @@ class ExperimentRunner:
                 self._rehearse(sampler)
             except ArmFailed as failed:
                 sampler.failure = failed.failure
+        self._freeze()
+        self._settle()
+
+    def _freeze(self) -> None:
+        """One variant has one number of loops and samples, whichever target it runs at."""
+        first: dict[str, _Sampler] = {}
+        for sampler in self._arms:
+            if sampler.failure is None:
+                model = first.setdefault(sampler.arm.variant.name, sampler)
+                sampler.loops, sampler.samples = model.loops, model.samples
 
     def launch(self) -> float:
         """One fresh process per arm, ABBA rounds. Returns the seconds it took."""
@@ -152,7 +177,11 @@ class ExperimentRunner:
         )  # fmt: skip
         seconds = time.monotonic() - start
         self._spent_s += seconds
+        self._settle()
         return seconds
+
+    def _settle(self) -> None:
+        self._settled = self._enough is not None and self._enough(self.result())
 
     def result(self, *, interrupted: bool = False) -> ExperimentResult:
         """All that is known now. Arms that got no launch are UNMEASURED."""
@@ -274,6 +303,7 @@ def run_experiments(
     path: Sequence[str],
     progress: Progress,
     finished: Finished,
+    enough: Enough | None = None,
 ) -> tuple[tuple[ExperimentResult, ...], bool]:
     """Measure all, launches taken round-robin so that one bad minute cannot spoil one experiment.
 
@@ -283,7 +313,7 @@ def run_experiments(
     runners: list[ExperimentRunner] = []
     interrupted = False
     with Session() as session:
-        runners = [ExperimentRunner(e, session, device=device, path=path) for e in experiments]
+        runners = [ExperimentRunner(e, session, device=device, path=path, enough=enough) for e in experiments]
         progress.plan([e.name for e in experiments], [e.policy.launches for e in experiments])
         try:
             for index, runner in enumerate(runners):

@@ -225,6 +225,10 @@ class Policy:
     warm_up_ns: int = 30_000_000
     warm_up_cap_ns: int = 2_000_000_000
     budget_s: float | None = None  # per experiment: no launch starts after it; null: none
+    gate: bool = False  # two arms, measured until a verdict is reached; `launches` is the most
+    alpha: float = 0.01  # two-sided error of a gate over all its looks
+    floor: float = 0.01  # smallest relative change of time that is called one
+    margin: float = 0.02  # UNCHANGED: the whole interval lies inside ± this
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
