@@ -8,7 +8,7 @@ from math import log10
 
 import plotly.graph_objects as go
 
-from bench.model import TIME, Better, Estimate, Metric
+from bench.model import TIME, Better, Estimate, Kind, Metric, Verdict
 from bench.reports.format import title
 from bench.tradeoffs import VariantSummary
 from dashboard.markup import chart_text
@@ -19,6 +19,7 @@ FONT = '"Source Sans", "Source Sans Pro", sans-serif'
 HEIGHT = 440
 """Height of a figure in pixels; `_NOMINAL` is the width that labels are laid out for."""
 _NOMINAL = 960
+_PHONE = 300
 _LOG_FROM = 8.0
 """An axis whose values span more than this factor is logarithmic."""
 
@@ -58,9 +59,16 @@ def metrics_of(variants: Sequence[VariantSummary]) -> dict[str, Metric]:
 
 
 def y_choices(variants: Sequence[VariantSummary]) -> list[str]:
-    """Metrics worth plotting against latency, answers first. Throughput is latency again."""
+    """Metrics worth plotting against latency: answers first, among them those that got worse.
+
+    Throughput is latency again.
+    """
     metrics = {n: m for n, m in metrics_of(variants).items() if n not in (TIME.name, "throughput")}
-    return sorted(metrics, key=lambda name: kind_order(metrics[name]))
+    lost = {
+        name for v in variants for name, c in v.comparisons.items()
+        if c.verdict is Verdict.REGRESSED and c.metric.kind is Kind.ACCURACY
+    }  # fmt: skip
+    return sorted(metrics, key=lambda name: (kind_order(metrics[name]), name not in lost))
 
 
 def points(variants: Sequence[VariantSummary], y: str) -> list[Point]:
@@ -146,7 +154,11 @@ def _trace(
         name=name, mode="markers+text",
         x=[p.x.value / x_scale.divisor for p in shown], y=[p.y.value / y_scale.divisor for p in shown],
         error_x=_bars([p.x for p in shown], x_scale, colour), error_y=_bars([p.y for p in shown], y_scale, colour),
-        marker={"symbol": symbol, "size": 13 if symbol == "diamond" else 11, "color": colour, "line": {"width": 2}},
+        marker={
+            "symbol": symbol.removesuffix("-open"), "size": 13 if symbol == "diamond" else 11,
+            "color": colours.ground if symbol.endswith("-open") else colour,
+            "line": {"width": 2 if symbol.endswith("-open") else 0, "color": colour},
+        },
         text=[chart_text(f"{p.label} (baseline)" if p.baseline else p.label) for p in shown],
         textposition=[side for _, side in chosen],
         textfont={"color": colours.text, "size": 14},
@@ -192,7 +204,10 @@ def _axis(estimates: Sequence[Estimate], scale: Scale, *, positive: bool) -> tup
         return True, (log10(low) - room, log10(high) + room)
     least = (0.10 if positive else 0.04) * max(abs(low), abs(high)) or 1.0
     room = max(0.12 * (high - low), (least - (high - low)) / 2)
-    return False, (low - room, high + room)
+    floor = low - room
+    if low >= 0 > floor:  # what cannot be negative shows no negative ticks
+        floor = -0.12 * (high + room)
+    return False, (floor, high + room)
 
 
 def _sides(
@@ -215,7 +230,10 @@ def _sides(
             "top right": (x, y + 9, x + width, y + 27), "top left": (x - width, y + 9, x, y + 27),
             "bottom right": (x, y - 27, x + width, y - 9), "bottom left": (x - width, y - 27, x, y - 9),
         }  # fmt: skip
-        side = min(boxes, key=lambda s: sum(_overlap(boxes[s], t) for t in taken) + _outside(boxes[s]))
+        side = min(
+            boxes,
+            key=lambda s: sum(_overlap(boxes[s], t) for t in taken) + _outside(boxes[s], from_left=s.endswith("right")),
+        )
         taken.append(boxes[side])
         sides.append(side)
     return sides
@@ -227,8 +245,19 @@ def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
     return wide * high if wide > 0 and high > 0 else 0.0
 
 
-def _outside(box: tuple[float, ...]) -> float:
-    return 20.0 * (max(0.0, -box[0]) + max(0.0, box[2] - _NOMINAL))
+def _outside(box: tuple[float, ...], *, from_left: bool) -> float:
+    """How far a label sticks out, and a little for sticking out on a phone, where points draw together."""
+    narrow = _PHONE / _NOMINAL
+    anchor = box[0] if from_left else box[2]
+    width = box[2] - box[0]
+    left, right = (
+        (anchor * narrow, anchor * narrow + width) if from_left else (anchor * narrow - width, anchor * narrow)
+    )
+    return 20.0 * _beyond(box[0], box[2], _NOMINAL) + _beyond(left, right, _PHONE)
+
+
+def _beyond(left: float, right: float, length: float) -> float:
+    return max(0.0, -left) + max(0.0, right - length)
 
 
 def _layout(colours: Palette) -> dict[str, object]:

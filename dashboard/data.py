@@ -18,6 +18,7 @@ from bench.model import Failure, Run, RunStatus
 from bench.ports import RunInfo, Store
 from bench.reports.text import circumstances
 from bench.tradeoffs import VariantSummary, tradeoffs
+from dashboard.markup import WORDS
 from dashboard.wording import busy_with, database_name
 
 
@@ -47,13 +48,14 @@ class RunView:
     problems: tuple[Failure, ...]
 
     def failures(self) -> list[tuple[str, Failure]]:
-        """(variant's name, failure) of every arm that has one, then suites that could not be read."""
+        """(variant's name, failure) of every arm that has one, the worst first, then unreadable suites."""
         found = [
             (variant.arm.variant.name, variant.failure)
             for experiment in self.experiments
             for variant in experiment.variants
             if variant.failure is not None
         ]
+        found.sort(key=lambda pair: list(WORDS).index(pair[1].kind.value))
         return found + [("suite", problem) for problem in self.problems]
 
 

@@ -44,7 +44,9 @@ def palette(theme: str | None) -> Palette:
 def style_sheet(colours: Palette) -> str:
     """CSS of everything that dashboard.markup writes. One type scale: 1.6, 1.15, 1, 0.87 rem."""
     return f"""<style>
-.b-state a, .b-table a {{ color: {colours.link}; text-decoration-thickness: 1px; text-underline-offset: 0.2em; }}
+@media (min-width: 641px) {{ [data-testid=stMainBlockContainer] {{ padding-left: 3.5rem; padding-right: 3.5rem; }} }}
+.b-state a, .b-table a {{ color: {colours.link}; text-decoration-thickness: 1px; text-underline-offset: 0.2em;
+  white-space: nowrap; }}
 .b-quiet {{ color: {colours.quiet}; }}
 .b-good {{ color: {colours.good}; }} .b-bad {{ color: {colours.bad}; }} .b-warn {{ color: {colours.warn}; }}
 .b-state {{ border-left: 4px solid {colours.quiet}; padding: 0.1rem 0 0.1rem 1rem; margin: 0.25rem 0 0.5rem; }}
@@ -57,16 +59,16 @@ def style_sheet(colours: Palette) -> str:
 .b-scroll {{ overflow-x: auto; }}
 .b-table {{ border-collapse: collapse; width: 100%; font-size: 0.93rem; line-height: 1.35;
   font-variant-numeric: tabular-nums lining-nums; }}
-.b-table th {{ text-align: left; font-weight: 600; vertical-align: bottom; padding: 0.4rem 1.1rem 0.5rem 0;
+.b-table th {{ text-align: left; font-weight: 600; vertical-align: bottom; padding: 0.4rem 0.9rem 0.5rem 0;
   border-bottom: 1px solid {colours.quiet}; white-space: nowrap; }}
 .b-table th small, .b-table td small {{ display: block; font-size: 0.87em; font-weight: 400; color: {colours.quiet}; }}
-.b-table td {{ padding: 0.5rem 1.1rem 0.5rem 0; vertical-align: top; border-bottom: 1px solid {colours.line}; }}
+.b-table td {{ padding: 0.5rem 0.9rem 0.5rem 0; vertical-align: top; border-bottom: 1px solid {colours.line}; }}
 .b-table th:last-child, .b-table td:last-child {{ padding-right: 0; }}
 .b-table .n {{ text-align: right; white-space: nowrap; }}
-.b-table tbody th div {{ min-width: 7.5rem; }}
+.b-table tbody th div {{ min-width: 6.5rem; }}
 .b-table tr.is-chosen > * {{ background: color-mix(in srgb, {colours.accent} 9%, transparent); }}
 .b-table tr.is-chosen > th {{ box-shadow: inset 3px 0 0 {colours.accent}; padding-left: 0.7rem; }}
-.b-table tbody th {{ border-bottom: 1px solid {colours.line}; vertical-align: top; padding: 0.5rem 1.1rem 0.5rem 0;
+.b-table tbody th {{ border-bottom: 1px solid {colours.line}; vertical-align: top; padding: 0.5rem 0.9rem 0.5rem 0;
   white-space: normal; overflow-wrap: anywhere; }}
 .b-fail {{ margin: 0 0 0.6rem; padding: 0 0 0 1rem; border-left: 4px solid {colours.line}; overflow-wrap: anywhere; }}
 .b-fail.is-bad {{ border-color: {colours.bad}; }} .b-fail.is-warn {{ border-color: {colours.warn}; }}

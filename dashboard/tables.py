@@ -84,18 +84,22 @@ def _values(variants: Sequence[VariantSummary], metric: Metric) -> Built:
     cells = {}
     for variant in having:
         estimate = variant.estimates[metric.name]
-        cells[variant.arm.key] = Cell(text=scale.number(estimate.value), sub=scale.span(estimate))
+        sub = scale.span(estimate)
+        comparison = variant.comparisons.get(metric.name)
+        if metric.summary is Summary.EXACT and metric.kind is not Kind.ACCURACY and comparison is not None:
+            sub = f"{sub}, {times(comparison.change.value)}×" if comparison.relative else sub
+        cells[variant.arm.key] = Cell(text=scale.number(estimate.value), sub=sub)
     return column, cells
 
 
 def _change_column(variants: Sequence[VariantSummary], metric: Metric) -> Built | None:
-    """Difference of a share in percentage points, ratio of anything else; exact answers say more than their ratio."""
+    """Difference of a share in percentage points, ratio of anything else; none for exact values."""
     found = {v.arm.key: v.comparisons[metric.name] for v in variants if metric.name in v.comparisons}
     words = ("smaller", "larger") if metric.kind in (Kind.MEMORY, Kind.SIZE) else ("better", "worse")
     if is_share(metric):
         points = Scale(divisor=0.01, unit="pp", decimals=1, sign=True)
         return _changes({k: (c, c.change) for k, c in found.items()}, metric, "change", points, words)
-    if metric.kind is Kind.ACCURACY and metric.summary is Summary.EXACT:
+    if metric.summary is Summary.EXACT:
         return None
     ratios = {k: (c, c.change) for k, c in found.items() if c.relative}
     return _changes(ratios, metric, "change", None, words) if ratios else None
@@ -126,8 +130,8 @@ def _changes(
 
 
 def failures_of(info: RunInfo) -> str:
-    """`1 WRONG answer, 2 skipped`; empty where all went well."""
-    parts = [f"{count} {WORDS[kind]}" for kind, count in info.failures.items()]
+    """`1 WRONG answer, 2 skipped`, the worst first; empty where all went well."""
+    parts = [f"{info.failures[kind]} {word}" for kind, word in WORDS.items() if kind in info.failures]
     if info.problems:
         parts.append(plural(info.problems, "unreadable suite"))
     return ", ".join(parts)
@@ -230,9 +234,9 @@ def finding(variants: Sequence[VariantSummary]) -> str:
         slower = all(v.comparisons[TIME.name].verdict is Verdict.REGRESSED for v in compared)
         return f"Every variant is slower than {base}" if slower else f"No variant is clearly faster than {base}"
     text = f"{names[best.arm.key]} is {ratio(speedup(time))} as fast as {base}"
-    for name, metric in best.metrics.items():
-        if metric.kind is Kind.ACCURACY and name in best.comparisons:
-            found = best.comparisons[name]
-            cost = f", {change(found)}" if is_share(metric) else ""
-            return f"{text}; {title(metric)} {quantity(best.estimates[name].value, metric)}{cost}"
-    return text
+    answers = [c for c in best.comparisons.values() if c.metric.kind is Kind.ACCURACY]
+    if not answers:
+        return text
+    worst = next((c for c in answers if c.verdict is Verdict.REGRESSED), answers[0])
+    cost = f", {change(worst)}" if is_share(worst.metric) else ""
+    return f"{text}; {title(worst.metric)} {quantity(worst.head.value, worst.metric)}{cost}"

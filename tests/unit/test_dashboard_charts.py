@@ -73,7 +73,8 @@ def test_a_variant_beaten_in_both_beyond_the_intervals_is_hollow_and_says_by_who
     assert found["e2"] != ""
     assert found["e1"] == ""
     trace = traces(tradeoff_figure((one, two, three), "agreement", LIGHT))["beaten in both beyond the intervals"]
-    assert trace.marker.symbol == "circle-open"
+    assert trace.marker.color == LIGHT.ground  # hollow
+    assert trace.marker.line.width > 0
     assert trace.customdata[0][0] == "e2"
 
 
@@ -112,6 +113,13 @@ def test_every_point_and_bar_is_inside_the_axes():
             low, high = 10**low, 10**high
         for variant in found:
             assert low < variant.estimates["time"].low / 1e6 < variant.estimates["time"].high / 1e6 < high
+
+
+def test_an_axis_of_zeros_shows_no_negative_numbers_to_speak_of():
+    found = [with_estimates(v, agreement=(0.0, None, None)) for v in variants()]
+    low, high = tradeoff_figure(found, "agreement", LIGHT).layout.yaxis.range
+    assert low < 0 < high
+    assert -low < high / 5
 
 
 def test_labels_of_two_points_at_one_spot_go_to_different_sides():

@@ -21,6 +21,7 @@ from bench.model import (
     Revision,
     RunStatus,
     Summary,
+    Verdict,
 )
 from bench.reports.format import times
 from bench.runs import run_info
@@ -85,7 +86,7 @@ def test_a_change_of_a_share_is_in_percentage_points_with_sign_and_interval():
 
 def test_where_there_is_no_interval_the_reason_stands_there():
     _, sizes = cells(summaries(), "size")
-    assert {cell.sub for cell in sizes} == {"exact"}
+    assert [cell.sub for cell in sizes] == ["exact", "exact, 0.50×", "exact, 0.33×"]
     _, latencies = cells(summaries(launches=1), "latency")
     assert all("too few launches" in cell.sub for cell in latencies)
 
@@ -136,6 +137,16 @@ def test_finding_names_the_fastest_and_what_it_costs():
     assert "as fast as e0" in text
     assert "agreement" in text
     assert " pp (" in text
+
+
+def test_finding_names_the_answers_that_got_worse_before_those_that_did_not():
+    one, two, three = summaries(speedups=(1.0, 2.0, 3.0))
+    agreement = three.comparisons["agreement"]
+    fine = replace(agreement, metric=replace(agreement.metric, name="recall"), verdict=Verdict.UNCHANGED)
+    bad = replace(agreement, verdict=Verdict.REGRESSED)
+    text = finding((one, two, replace(three, comparisons={"recall": fine, **three.comparisons, "agreement": bad})))
+    assert "agreement" in text
+    assert "recall" not in text
 
 
 def test_finding_never_claims_what_the_intervals_do_not_show():
