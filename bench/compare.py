@@ -204,21 +204,25 @@ def _throughput_comparison(time: Comparison, base_items: float, head_items: floa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmComparison:
-    """One variant in two runs."""
+    """One variant in two runs, or at two targets of one run."""
 
     name: str
     verdict: Verdict
     reason: str = ""
     comparisons: tuple[Comparison, ...] = ()
+    launches: int = 0  # pairs behind it; 0 for stored runs, whose launches are no pairs
+    basis: str = ""  # the time that a gate's verdict rests on: time or cpu_time
+    confirmed: bool | None = None  # by fresh launches; null where none were asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """Two stored runs."""
+    """Two stored runs, or two targets measured together."""
 
-    base: str
+    base: str  # a run's key, or what the target is called
     head: str
     arms: tuple[ArmComparison, ...]
+    machine: str = ""
     notes: tuple[str, ...] = ()  # what a reader must know before the numbers
 
     def count(self, verdict: Verdict) -> int:
@@ -273,7 +277,9 @@ def compare_runs(base: Run, head: Run) -> RunComparison:
         (old_experiment, old), (new_experiment, new) = left[key], right[key]
         versions = {old_experiment.experiment.benchmark.version, new_experiment.experiment.benchmark.version}
         arms.append(_compare_arm(name, old, new, comparable=comparable, same_version=len(versions) == 1))
-    return RunComparison(base=base.key, head=head.key, arms=tuple(arms), notes=tuple(notes))
+    return RunComparison(
+        base=base.key[:8], head=head.key[:8], arms=tuple(arms), notes=tuple(notes), machine=head.machine.label
+    )
 
 
 def _compare_arm(name: str, old: ArmResult, new: ArmResult, *, comparable: bool, same_version: bool) -> ArmComparison:

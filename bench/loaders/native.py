@@ -10,7 +10,6 @@ import importlib
 import importlib.util
 import os
 import pkgutil
-import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -18,25 +17,25 @@ from pathlib import Path
 from typing import Any
 
 from bench.api import MARK, Work
+from bench.loaders import paths
 from bench.model import Benchmark, Scalar
 from bench.ports import Device
 
 
 def modules_of(place: str) -> tuple[list[str], list[str]]:
-    """(folders to put on sys.path, module names) of a place. Raises ValueError when it is not there."""
-    folder = Path(place)
-    if folder.is_dir():
-        folder = folder.resolve()
-        package = (folder / "__init__.py").is_file()
-        prefix = f"{folder.name}." if package else ""
-        return [str(folder.parent if package else folder)], [prefix + name for name in _names([str(folder)])]
-    try:
-        spec = importlib.util.find_spec(place)
-    except (ImportError, ValueError):
-        spec = None
-    if spec is None or not spec.submodule_search_locations:
-        raise ValueError(f"{place} is neither a folder nor an importable package of suites")
-    return [], [f"{place}.{name}" for name in _names(list(spec.submodule_search_locations))]
+    """(entries for bench.loaders.paths, module names) of a place. Raises ValueError when it is not there."""
+    if Path(place).is_dir():
+        folder = Path(place)
+    else:
+        try:
+            spec = importlib.util.find_spec(place)
+        except (ImportError, ValueError):
+            spec = None
+        if spec is None or not spec.submodule_search_locations:
+            raise ValueError(f"{place} is neither a folder nor an importable package of suites")
+        folder = Path(next(iter(spec.submodule_search_locations)))
+    entry, prefix = paths.entry_of(folder)
+    return [entry], [prefix + name for name in _names([str(folder)])]
 
 
 def _names(folders: list[str]) -> list[str]:
@@ -55,14 +54,16 @@ def discover(places: Sequence[str], skip: Sequence[str], announce: Callable[[str
     owner = os.getpid()
     for place in places:
         try:
-            folders, names = modules_of(place)
+            entries, names = modules_of(place)
         except ValueError as error:
             problems.append({"module": place, "message": str(error), "detail": ""})
             continue
-        for folder in folders:
-            if folder not in path:
-                path.append(folder)
-                sys.path.insert(0, folder)
+        path += [entry for entry in entries if entry not in path]
+        try:
+            paths.add(entries)
+        except BaseException as error:  # noqa: BLE001 - the package itself is broken
+            problems.append(_problem(place, error))
+            continue
         for name in names:
             if name in skip:
                 continue

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.api import Items, Skip, Work, Wrong
+from bench.loaders import paths
 from bench.measure.channel import Channel, Message
 from bench.measure.meters.disturbance import read_counters
 from bench.measure.meters.memory import peak_resident_bytes
@@ -98,9 +99,7 @@ class Worker:
 
     def do_set_up(self, request: Message) -> Message:
         """Import the suite and make the callable."""
-        for path in request["path"]:
-            if path not in sys.path:
-                sys.path.insert(0, path)
+        paths.add(request["path"])
         device_module, _, device_class = request["device"].partition(":")
         self._device = getattr(importlib.import_module(device_module), device_class)(request["threads"])
         _require(request["requires"], self._device.name)

@@ -11,9 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from bench.compare import RunComparison
-from bench.model import Comparison, ExperimentResult, FailureKind, Kind, Run, RunStatus, Summary, Verdict
+from bench.model import ExperimentResult, FailureKind, Kind, Run, RunStatus, Summary
 from bench.ports import RunInfo
-from bench.reports.format import SYMBOLS, change, duration, interval, quantity, ratio_span, span, times, title
+from bench.reports.format import change, duration, interval, quantity, ratio_span, span, times, title
+from bench.reports.rows import counts, rows
 from bench.tradeoffs import VariantSummary, speedup, tradeoffs
 
 WIDTH = 140
@@ -47,24 +48,19 @@ class TextReport:
         return self._text(console)
 
     def comparison(self, comparison: RunComparison) -> str:
-        """Two stored runs: a line per metric that is not unchanged, the unchanged ones counted."""
+        """Two runs or targets: lines for what is not unchanged, worst first; the unchanged ones counted."""
         console = self._console()
-        console.print(f"base {comparison.base[:8]}  head {comparison.head[:8]}")
+        console.print(f"base {escape(comparison.base)}  head {escape(comparison.head)}")
         for line in comparison.notes:
             console.print(f"note: {escape(line)}", style="dim", soft_wrap=True)
         console.print()
-        table = _table("verdict", "variant", "metric", "base", "head", "head / base", "launches or items", "reason")
-        for arm in comparison.arms:
-            if not arm.comparisons:
-                verdict = f"{SYMBOLS[arm.verdict]} {arm.verdict.value}"
-                table.add_row(verdict, escape(arm.name), *[MISSING] * 5, escape(arm.reason))
-            for found in arm.comparisons:
-                if found.verdict is not Verdict.UNCHANGED:
-                    table.add_row(*_comparison_row(arm.name, found))
+        table = _table("verdict", "variant", "metric", "base → head", "head / base", "measured", "reason")
+        for row in rows(comparison):
+            cells = (row.variant, row.metric, row.values, row.change, row.behind, row.reason)
+            table.add_row(row.word, *(escape(cell) or MISSING for cell in cells[:-1]), escape(cells[-1]))
         if table.row_count:
             console.print(table)
-        counts = [f"{comparison.count(v)} {v.value}" for v in Verdict if comparison.count(v)]
-        console.print(f"{len(comparison.arms)} variants: {', '.join(counts) or 'none'}")
+        console.print(counts(comparison) + (f"  ({escape(comparison.machine)})" if comparison.machine else ""))
         return self._text(console)
 
     def _experiment(self, console: Console, result: ExperimentResult) -> None:
@@ -106,7 +102,7 @@ def _table(first: str, *columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column(first, overflow="fold", min_width=10)
     for column in columns:
-        left = column in ("variant", "metric", "reason")
+        left = column in ("variant", "metric", "reason", "suites", "machine", "commit")
         table.add_column(column, justify="left" if left else "right", overflow="fold")
     return table
 
@@ -143,19 +139,6 @@ def _value_and_change(summary: VariantSummary, name: str) -> str:
         return quantity(summary.estimates[name].value, metric)  # the figures themselves say more than their ratio
     text = interval(summary.estimates[name], metric)
     return text if comparison is None else f"{text}\n{change(comparison)}"
-
-
-def _comparison_row(name: str, found: Comparison) -> list[str]:
-    return [
-        f"{SYMBOLS[found.verdict]} {found.verdict.value}",
-        escape(name),
-        title(found.metric),
-        interval(found.base, found.metric),
-        interval(found.head, found.metric),
-        change(found),
-        str(found.change.n),
-        "not paired" if not found.paired and found.verdict is Verdict.INCONCLUSIVE else escape(found.reason),
-    ]
 
 
 def headline(run: Run) -> str:

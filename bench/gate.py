@@ -1,0 +1,215 @@
+"""The gate: one variant at two targets, measured in pairs until a verdict is reached. Pure.
+
+Wall and CPU time are co-primary; each gets half of the error rate. The wall clock decides where it
+can. Where it cannot because the machine was busy, CPU time over all threads decides, but only for
+work that keeps its processor busy: CPU time is blind to waiting, IO, devices and lost parallelism.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import exp, isnan, log
+
+from bench.compare import ArmComparison, compare_results, launch_values, variant_verdict
+from bench.model import (
+    CPU_TIME,
+    TIME,
+    ArmResult,
+    Better,
+    Comparison,
+    Estimate,
+    ExperimentResult,
+    FailureKind,
+    Kind,
+    Summary,
+    Verdict,
+)
+from bench.stats.sequential import LOOKS, Decision, State, confirm, decide
+
+BUSY = 0.2
+"""Share of rounds with an involuntary switch from which the machine counts as busy."""
+
+CPU_BOUND = 0.9
+"""CPU time / wall time of the least disturbed sample from which a call counts as computing, not waiting."""
+
+MEMORY_FLOOR = 0.05
+"""Smallest relative change of peak memory that is called one."""
+
+REPORTED_ONLY = ("first_call", "set_up", "memory_growth", "throughput", "cpu_time")
+"""Shown, but no verdict of the gate rests on them alone: throughput follows time, the others are one value a launch."""
+
+_VERDICTS = {
+    State.REGRESSED: Verdict.REGRESSED,
+    State.IMPROVED: Verdict.IMPROVED,
+    State.UNCHANGED: Verdict.UNCHANGED,
+}
+
+
+def enough(result: ExperimentResult) -> bool:
+    """Whether no more launches are wanted: an arm failed, or a look decided."""
+    if any(r.failure is not None and r.failure.kind is not FailureKind.UNMEASURED for r in result.results):
+        return True
+    if len(result.launches) not in LOOKS:
+        return False
+    return judge(result, final=False).verdict is not Verdict.INCONCLUSIVE
+
+
+def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
+    """Verdict on the two arms of a gate experiment (base first). `final`: no launch will follow."""
+    base, head = result.results
+    name = head.arm.variant.name
+    launches = len(result.launches)
+    if (failed := _failed(name, base, head)) is not None:
+        return failed
+    found = {c.metric.name: c for c in compare_results(base, head, paired=True)}
+    if TIME.name not in found:
+        return ArmComparison(name=name, verdict=Verdict.FAILED, reason="no launch was finished", launches=launches)
+    wall, cpu = _decision(result, TIME.name, final), _decision(result, CPU_TIME.name, final)
+    disturbed, computing = disturbance(result), cpu_bound(base, head)
+    verdict, reason, basis = Verdict.INCONCLUSIVE, "", ""
+    if wall.decided:
+        verdict, basis = _VERDICTS[wall.state], TIME.name
+        if cpu.decided and cpu.state is not wall.state and State.UNCHANGED not in (cpu.state, wall.state):
+            reason = f"CPU time {cpu.state.value} ({exp(cpu.interval.value):.3f}×): waiting or parallelism changed"
+    elif cpu.decided and computing and disturbed >= BUSY:
+        verdict, basis = _VERDICTS[cpu.state], CPU_TIME.name
+        reason = f"on CPU time: the machine was busy in {disturbed:.0%} of the rounds and the wall clock cannot tell"
+    elif final:
+        reason = _why_undecided(wall, disturbed, computing, launches)
+    found[TIME.name] = replace(found[TIME.name], verdict=verdict if basis != CPU_TIME.name else Verdict.INCONCLUSIVE)
+    if CPU_TIME.name in found:
+        decided = verdict if basis == CPU_TIME.name else Verdict.INCONCLUSIVE
+        found[CPU_TIME.name] = replace(found[CPU_TIME.name], verdict=decided)
+    comparisons = tuple(_other(c) for c in found.values())
+    gating = [c for c in comparisons if c.metric.name not in REPORTED_ONLY or c.metric.name == basis]
+    if basis == CPU_TIME.name:
+        gating = [c for c in gating if c.metric.name != TIME.name]
+    # An undecided look is no verdict yet, whatever the exact metrics say: time has its launches to come.
+    overall = variant_verdict(gating) if basis or final else Verdict.INCONCLUSIVE
+    return ArmComparison(
+        name=name, verdict=overall, reason=reason, comparisons=comparisons, launches=launches, basis=basis
+    )
+
+
+def confirmed(first: ArmComparison, fresh: ExperimentResult) -> ArmComparison:
+    """The suspicion `first` after a confirmation with fresh launches: kept, or taken back to INCONCLUSIVE."""
+    base, head = fresh.results
+    if _failed(first.name, base, head) is not None or not fresh.launches:
+        return replace(first, reason=_join(first.reason, "the confirmation could not be measured"))
+    basis = first.basis or TIME.name
+    policy = fresh.experiment.policy
+    answer = confirm(_differences(fresh, basis), better_sign=-1, floor=policy.floor)
+    ratio = f"{exp(answer.interval.value):.3f}×, {answer.interval.n} fresh launches"
+    if answer.confirmed:
+        return replace(first, confirmed=True, reason=_join(first.reason, f"confirmed ({ratio})"))
+    comparisons = tuple(
+        replace(c, verdict=Verdict.INCONCLUSIVE) if c.metric.name == basis else c for c in first.comparisons
+    )
+    gating = [c for c in comparisons if c.metric.name not in REPORTED_ONLY]
+    return replace(
+        first, confirmed=False, comparisons=comparisons, verdict=variant_verdict(gating),
+        reason=_join(first.reason, f"regressed at first, not confirmed ({ratio})"),
+    )  # fmt: skip
+
+
+def wants_confirmation(comparison: ArmComparison) -> bool:
+    """Only a regression in time is measured again: exact metrics need no second look."""
+    return _time_verdict(comparison) is Verdict.REGRESSED
+
+
+def disturbance(result: ExperimentResult) -> float:
+    """Share of rounds in which some measured process lost its processor involuntarily; 0 where unknown."""
+    known = [r for launch in result.launches for r in launch.rounds if r.involuntary_switches is not None]
+    return sum(1 for r in known if r.involuntary_switches) / len(known) if known else 0.0
+
+
+def cpu_bound(base: ArmResult, head: ArmResult) -> bool:
+    """Whether both arms compute all the time when nobody disturbs them.
+
+    Each arm is judged by its fastest sample: a wait is there too, a preemption is not.
+    """
+    for result in (base, head):
+        wall, cpu = result.measurement(TIME.name), result.measurement(CPU_TIME.name)
+        if wall is None or cpu is None:
+            return False
+        pairs = [
+            pair
+            for wall_row, cpu_row in zip(wall.launches, cpu.launches, strict=True)
+            for pair in zip(wall_row, cpu_row, strict=True)
+        ]
+        fastest, spent = min(pairs)
+        if spent < CPU_BOUND * fastest:
+            return False
+    return True
+
+
+def _time_verdict(comparison: ArmComparison) -> Verdict | None:
+    basis = comparison.basis or TIME.name
+    return next((c.verdict for c in comparison.comparisons if c.metric.name == basis), None)
+
+
+def _failed(name: str, base: ArmResult, head: ArmResult) -> ArmComparison | None:
+    failures = [(w, r.failure) for w, r in (("base", base), ("head", head)) if r.failure is not None]
+    if not failures:
+        return None
+    where, failure = failures[0]
+    if len(failures) == 2:
+        where = "base and head"
+        if all(f.kind is FailureKind.SKIPPED for _, f in failures):
+            return ArmComparison(name=name, verdict=Verdict.INCONCLUSIVE, reason=f"skipped: {failure.message}")
+    return ArmComparison(
+        name=name, verdict=Verdict.FAILED, reason=f"{failure.kind.value} in {where}: {failure.message}"
+    )
+
+
+def _differences(result: ExperimentResult, metric: str) -> list[float]:
+    base, head = (r.measurement(metric) for r in result.results)
+    if base is None or head is None:
+        return []
+    pairs = zip(launch_values(base), launch_values(head), strict=False)
+    return [log(h / b) for b, h in pairs if b > 0 and h > 0]
+
+
+def _decision(result: ExperimentResult, metric: str, final: bool) -> Decision:
+    policy = result.experiment.policy
+    return decide(
+        _differences(result, metric), better_sign=-1, floor=policy.floor, margin=policy.margin,
+        alpha=policy.alpha / 2, final=final,
+    )  # fmt: skip
+
+
+def _other(comparison: Comparison) -> Comparison:
+    """Memory needs a change that matters; what is one value a launch and only reported gets no verdict."""
+    metric = comparison.metric
+    if metric.name in REPORTED_ONLY and metric.name != CPU_TIME.name:
+        return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason="shown, not judged")
+    if metric.kind is Kind.MEMORY and metric.summary is Summary.LAUNCH:
+        return replace(comparison, verdict=_memory(comparison.change, metric.better))
+    return comparison
+
+
+def _memory(change: Estimate, better: Better) -> Verdict:
+    if change.low is None or change.high is None:
+        return Verdict.INCONCLUSIVE
+    worse = Verdict.REGRESSED if better is Better.LOWER else Verdict.IMPROVED
+    good = Verdict.IMPROVED if better is Better.LOWER else Verdict.REGRESSED
+    if change.low > 1 + MEMORY_FLOOR:
+        return worse
+    if change.high < 1 - MEMORY_FLOOR:
+        return good
+    return Verdict.UNCHANGED
+
+
+def _why_undecided(wall: Decision, disturbed: float, computing: bool, launches: int) -> str:
+    if isnan(wall.interval.low):
+        return f"only {launches} launches fitted into the budget"
+    parts = [f"{launches} launches leave {exp(wall.interval.low):.3f}–{exp(wall.interval.high):.3f}×"]
+    if disturbed >= BUSY:
+        parts.append(f"{disturbed:.0%} of the rounds were disturbed")
+        if not computing:
+            parts.append("the work waits, so CPU time cannot tell either")
+    return "; ".join(parts)
+
+
+def _join(first: str, second: str) -> str:
+    return f"{first}; {second}" if first else second
