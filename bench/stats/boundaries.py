@@ -23,4 +23,4 @@ NOMINAL: dict[float, tuple[float, ...]] = {
     0.2: (0.188, 0.1213, 0.0932, 0.0766, 0.06496, 0.05636, 0.04961),
     0.5: (0.4951, 0.3563, 0.2872, 0.2437, 0.2117, 0.187, 0.1669),
 }
-"""Overall two-sided error → nominal two-sided p at every look, where entry i serves a schedule that ends with look i."""
+"""Overall two-sided error → nominal two-sided p at every look, entry i for a schedule that ends with look i."""

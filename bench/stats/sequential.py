@@ -25,7 +25,12 @@ prior on the scale gives a nonnegative martingale, the Bayes factor
 by Ville's inequality P(any n: B ≥ 1/alpha) ≤ alpha (Lai 1976, Annals of Statistics 4; Gönen et al.
 2005, The American Statistician 59; Wang & Ramdas 2025, "Anytime-valid t-tests and confidence
 sequences for Gaussian means with unknown variance", Sequential Analysis 44). We put the trimmed
-mean, Yuen's error and the kept count h in the place of mean, s/√n and n, which is no theorem.
+mean, Yuen's error and the kept count h in the place of mean, s/√n and n, which is no theorem; read
+after every launch from 6 on (thinned beyond 50), any interval missed the truth, at alpha 0.1 / 1 / 5 %,
+
+    up to 300, normal (200,000 streams)        0.092 / 0.88 / 4.3 %
+    up to 300, a tenth disturbed (100,000)     0.090 / 0.77 / 3.8 %
+    up to 3000, normal (20,000)                0.10  / 0.91 / 4.6 %
 """
 
 from __future__ import annotations
@@ -106,7 +111,7 @@ def studentized(values: Sequence[float]) -> tuple[float, float, int]:
     for index, value in enumerate(values):
         if not isfinite(value):
             raise MeasureError(
-                f"launch {index + 1} of {len(values)} has the ratio {value}: a ratio needs two positive, finite values; "
+                f"launch {index + 1} of {len(values)} has the ratio {value}: it takes two positive, finite values; "
                 "record that launch as failed instead of comparing it"
             )
     if len(values) == 0:
@@ -159,7 +164,7 @@ def overall_p(nominal: float, looks: Sequence[int] = LOOKS) -> float:
     if nominal < column[0]:
         decade = alphas.index(10 * alphas[0])
         slope = log(alphas[decade] / alphas[0]) / log(column[decade] / column[0])
-        return alphas[0] * (nominal / column[0]) ** slope
+        return float(alphas[0] * (nominal / column[0]) ** slope)
     return exp(float(np.interp(log(nominal), np.log(column), np.log(alphas))))
 
 
@@ -202,14 +207,14 @@ def decide(
 
     better_sign: −1 where lower is better (time), +1 where higher is. floor: smallest relative change
     that is called one. margin: UNCHANGED means that the whole interval lies within ±margin. final: no
-    launch will follow (time is up), so this count is judged although it may be no look.
-    Between looks nothing is judged. After the last look, or with `final`: EXHAUSTED.
+    launch will follow (time is up), so this count is judged although it may be no look. Between looks,
+    and on fewer launches than the first look, nothing is judged. Undecided at the end: EXHAUSTED.
     """
     _check(better_sign, floor, margin)
     interval = interval_at_look(values, alpha, looks)
     n = len(values)
     following = None if final else next_look(n, looks)
-    if final or n in looks or following is None:
+    if n in looks or (following is None and n >= LOOKS[0]):
         state = _judge(interval, better_sign, floor, margin)
         if state is not None:
             return Decision(state=state, interval=interval)
@@ -219,10 +224,11 @@ def decide(
 
 
 def always_valid_interval(values: Sequence[float], alpha: float = ALPHA) -> Interval:
-    """Interval that may be read after every launch; ends nan before FIRST_ALWAYS_VALID, infinite while nothing is known.
+    """Interval that may be read after every launch; ends nan before FIRST_ALWAYS_VALID.
 
-    Chance that any of them misses the truth, read after each of 6–300 launches: see the table in
-    tests/unit/test_sequential.py, which simulates it.
+    They are infinite where no t would be enough (6 launches at 1 %).
+
+    Raises ConfigError for an alpha outside (0, 1).
     """
     if not 0.0 < alpha < 1.0:
         raise ConfigError(f"the error rate alpha is {alpha}: choose one between 0 and 1")
@@ -277,7 +283,7 @@ def confirm(
     Confirmed: the one-sided trimmed t test rejects at `level` and the estimate is over half the floor.
     The launches must not be those that raised the suspicion. Too few of them confirm nothing.
     """
-    _check(better_sign, floor, floor)
+    _check(better_sign, floor, margin=1.0)
     if not 0.0 < level < 0.5:
         raise ConfigError(f"the level of the confirmation is {level}: choose one between 0 and 0.5")
     interval = _interval(values, 1 - level)
@@ -286,10 +292,8 @@ def confirm(
     if freedom < 1:
         return Confirmation(confirmed=False, interval=interval, p_value=1.0)
     toward = sign * centre
-    if error > 0.0:
-        p = float(stdtr(freedom, -toward / error))
-    else:
-        p = 0.0 if toward > 0 else 1.0
+    certain = 0.0 if toward > 0 else 1.0
+    p = float(stdtr(freedom, -toward / error)) if error > 0.0 else certain
     return Confirmation(confirmed=p < level and toward > log1p(floor / 2), interval=interval, p_value=p)
 
 
@@ -297,7 +301,9 @@ def _check(better_sign: int, floor: float, margin: float) -> None:
     if better_sign not in (-1, 1):
         raise ValueError(f"better_sign is {better_sign}: -1 where lower is better, +1 where higher is")
     if not 0.0 <= floor < inf or not 0.0 < margin < inf:
-        raise ConfigError(f"the floor is {floor} and the margin {margin}: both are shares of the base, 0.01 for 1 %")
+        raise ConfigError(
+            f"the floor is {floor} and the margin {margin}: give shares of the base, 0.01 for 1 %, the margin over 0"
+        )
 
 
 def _judge(interval: Interval, better_sign: int, floor: float, margin: float) -> State | None:
