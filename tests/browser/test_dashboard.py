@@ -42,7 +42,7 @@ def test_choosing_another_suite_changes_chart_and_address_and_back_returns(visit
     box.click()
     reader.page.get_by_role("option", name="quantization").click()
     reader.page.wait_for_function(
-        "document.querySelector('.js-plotly-plot')._fullData.reduce((n, t) => n + t.x.length, 0) == 4"
+        "document.querySelector('.js-plotly-plot')?._fullData?.reduce((n, t) => n + t.x.length, 0) == 4"
     )
     reader.settle()
     assert "suite=quantization" in reader.page.url
