@@ -50,8 +50,9 @@ from bench.stats.location import Interval, trimmed_error, trimmed_mean
 
 __all__ = [
     "ALPHA", "CONFIRMATION_LAUNCHES", "CONFIRMATION_LEVEL", "FIRST_ALWAYS_VALID", "LOOKS",
-    "Confirmation", "Decision", "State", "always_valid_interval", "confirm", "decide", "decide_always_valid",
-    "interval_at_look", "next_look", "nominal_p", "overall_p", "schedule", "studentized",
+    "Confirmation", "Decision", "State", "always_valid_interval", "always_valid_quantile", "check_policy", "confirm",
+    "decide", "decide_always_valid", "interval_at_look", "judge", "next_look", "nominal_p", "overall_p", "schedule",
+    "student_interval", "studentized",
 ]  # fmt: skip
 
 ALPHA = 0.01
@@ -182,10 +183,11 @@ def interval_at_look(values: Sequence[float], alpha: float = ALPHA, looks: Seque
     the next look.
     """
     quantile = 1 - nominal_p(alpha, looks) / 2
-    return _interval(values, quantile)
+    return student_interval(values, quantile)
 
 
-def _interval(values: Sequence[float], quantile: float) -> Interval:
+def student_interval(values: Sequence[float], quantile: float) -> Interval:
+    """Estimate ± the t quantile (over 0.5) times `studentized`'s error; ends nan under two values."""
     centre, error, freedom = studentized(values)
     if freedom < 1:
         return Interval(centre, nan, nan, len(values))
@@ -210,12 +212,12 @@ def decide(
     launch will follow (time is up), so this count is judged although it may be no look. Between looks,
     and on fewer launches than the first look, nothing is judged. Undecided at the end: EXHAUSTED.
     """
-    _check(better_sign, floor, margin)
+    check_policy(better_sign, floor, margin)
     interval = interval_at_look(values, alpha, looks)
     n = len(values)
     following = None if final else next_look(n, looks)
     if n in looks or (following is None and n >= LOOKS[0]):
-        state = _judge(interval, better_sign, floor, margin)
+        state = judge(interval, better_sign, floor, margin)
         if state is not None:
             return Decision(state=state, interval=interval)
     if following is None:
@@ -260,9 +262,9 @@ def decide_always_valid(
     final: bool = False,
 ) -> Decision:
     """As `decide`, judged after every launch from FIRST_ALWAYS_VALID on, without an end but `final`."""
-    _check(better_sign, floor, margin)
+    check_policy(better_sign, floor, margin)
     interval = always_valid_interval(values, alpha)
-    state = _judge(interval, better_sign, floor, margin)
+    state = judge(interval, better_sign, floor, margin)
     if state is not None:
         return Decision(state=state, interval=interval)
     if final:
@@ -283,10 +285,10 @@ def confirm(
     Confirmed: the one-sided trimmed t test rejects at `level` and the estimate is over half the floor.
     The launches must not be those that raised the suspicion. Too few of them confirm nothing.
     """
-    _check(better_sign, floor, margin=1.0)
+    check_policy(better_sign, floor, margin=1.0)
     if not 0.0 < level < 0.5:
         raise ConfigError(f"the level of the confirmation is {level}: choose one between 0 and 0.5")
-    interval = _interval(values, 1 - level)
+    interval = student_interval(values, 1 - level)
     centre, error, freedom = studentized(values)
     sign = -better_sign if suspect is State.REGRESSED else better_sign
     if freedom < 1:
@@ -297,7 +299,8 @@ def confirm(
     return Confirmation(confirmed=p < level and toward > log1p(floor / 2), interval=interval, p_value=p)
 
 
-def _check(better_sign: int, floor: float, margin: float) -> None:
+def check_policy(better_sign: int, floor: float, margin: float) -> None:
+    """Raise for a direction or a threshold that makes no sense."""
     if better_sign not in (-1, 1):
         raise ValueError(f"better_sign is {better_sign}: -1 where lower is better, +1 where higher is")
     if not 0.0 <= floor < inf or not 0.0 < margin < inf:
@@ -306,8 +309,8 @@ def _check(better_sign: int, floor: float, margin: float) -> None:
         )
 
 
-def _judge(interval: Interval, better_sign: int, floor: float, margin: float) -> State | None:
-    """REGRESSED, IMPROVED or UNCHANGED; null where the interval allows none of them."""
+def judge(interval: Interval, better_sign: int, floor: float, margin: float) -> State | None:
+    """REGRESSED, IMPROVED or UNCHANGED by the rules of `decide`; null where the interval allows none of them."""
     if isnan(interval.low):
         return None
     low, high = sorted((-better_sign * interval.low, -better_sign * interval.high))
