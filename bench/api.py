@@ -19,10 +19,13 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench import model
 from bench.model import Better, Kind, Scalar, Summary
+
+if TYPE_CHECKING:
+    from bench.ports import Clock
 
 __all__ = ["HIGHER", "LOWER", "Items", "Metric", "Skip", "Work", "Wrong", "benchmark"]
 
@@ -76,6 +79,13 @@ class Work:
     size_bytes: bytes of the artifact (model file, payload).
     notes: short facts worth storing, e.g. the execution provider that really ran.
     close: called at the end, for servers and files.
+    prepare: called untimed before every call, for work that uses up or changes what it is given;
+    calls are then timed one by one.
+    once: the call is made once in a process and that is its time: for work that cannot be repeated,
+    or whose value is not its time.
+    clock: what reads wall and CPU time where the work happens in another process.
+    peak_bytes: largest resident memory where the work happens in another process.
+    skips: exceptions of `run` that mean SKIPPED.
     """
 
     run: Callable[[], Any]
@@ -85,6 +95,11 @@ class Work:
     size_bytes: int | None = None
     notes: Mapping[str, str] = field(default_factory=dict)
     close: Callable[[], object] | None = None
+    prepare: Callable[[], object] | None = None
+    once: bool = False
+    clock: Clock | None = None
+    peak_bytes: Callable[[], int] | None = None
+    skips: tuple[type[BaseException], ...] = ()
 
 
 def benchmark(

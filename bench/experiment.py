@@ -31,7 +31,6 @@ from bench.model import (
     FailureKind,
     Launch,
     Measurement,
-    Metric,
     Number,
     RoundConditions,
     Summary,
@@ -67,8 +66,8 @@ class _Sampler:
     failure: Failure | None = None
     rows: dict[str, list[tuple[Number, ...]]] = field(default_factory=dict)
 
-    def keep(self, metric: Metric, row: Sequence[Number]) -> None:
-        self.rows.setdefault(metric.name, []).append(tuple(row))
+    def keep(self, metric: str, row: Sequence[Number]) -> None:
+        self.rows.setdefault(metric, []).append(tuple(row))
 
 
 class ExperimentRunner:
@@ -89,6 +88,7 @@ class ExperimentRunner:
         self._device = device
         self._path = list(path)
         self._random = random.Random(experiment.seed)
+        self._launch_metrics = [m for m in experiment.benchmark.metrics if m.summary is Summary.LAUNCH]
         self._arms = [_Sampler(arm) for arm in experiment.arms]
         self._launches: list[Launch] = []
         self._spent_s = 0.0
@@ -167,8 +167,8 @@ class ExperimentRunner:
         for worker in running.values():
             worker.close()
         for i, row in rows.items():
-            for metric in (TIME, CPU_TIME, FIRST_CALL, SET_UP, PEAK_MEMORY, MEMORY_GROWTH):
-                self._arms[i].keep(metric, row[metric.name])
+            for name, samples in row.items():
+                self._arms[i].keep(name, samples)
         self._launches.append(
             Launch(
                 index=index, started_at=started_at, hash_seed=hash_seed, core=core, order=tuple(order),
@@ -225,16 +225,21 @@ class ExperimentRunner:
             chosen = worker.ask("calibrate", benchmark.timeout_s, policy=asdict(policy))
             sampler.loops, sampler.samples = chosen["loops"], chosen["samples"]
             sampler.call_ns = chosen["call_ns"]
+            # What a driven suite asserts after the measured call is part of its answer.
+            worker.finish(benchmark.timeout_s)
         except BaseException:
             worker.kill()
             raise
-        worker.close()
 
     def _prepare(
         self, sampler: _Sampler, worker: WorkerProcess, core: int | None
     ) -> tuple[dict[str, list[Number]], str]:
         benchmark = self.experiment.benchmark
         answer = self._set_up(sampler, worker, core, patience=1.0)
+        values: dict[str, Any] = {}
+        if self._launch_metrics:
+            names = [m.name for m in benchmark.metrics]
+            values = worker.ask("check", benchmark.timeout_s, metrics=names)["values"]
         # One class for all arms: a preempted baseline beside a real-time variant would flatter the variant.
         slowest = max(s.call_ns * s.loops for s in self._arms)
         fifo = core is not None and len(_cores()) > 1 and slowest <= FIFO_LIMIT_NS
@@ -248,6 +253,7 @@ class ExperimentRunner:
             FIRST_CALL.name: [answer["first_call_ns"]],
             SET_UP.name: [answer["set_up_ns"]],
         }
+        row.update({m.name: [values[m.name]] for m in self._launch_metrics if not isinstance(values[m.name], dict)})
         return row, warm["priority"]
 
     def _rounds(self, order: Sequence[int]) -> list[list[int]]:
@@ -291,6 +297,8 @@ class ExperimentRunner:
             if isinstance(value, dict):
                 items = replace(metric, summary=Summary.ITEMS)
                 found.append(Measurement(metric=items, launches=(tuple(value["items"]),)))
+            elif rows := sampler.rows.get(metric.name):
+                found.append(Measurement(metric=metric, launches=tuple(rows)))
             elif value is not None:
                 found.append(Measurement(metric=metric, launches=((value,),)))
         return tuple(found)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.commands._measuring import DEVICE, recording, say_problems
 from bench.commands._shared import (
     config_of,
     database_option,
@@ -21,14 +20,8 @@ from bench.commands._shared import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench.config import Config
     from bench.errors import Exit
-    from bench.model import Experiment, Run
-    from bench.ports import Discovery, Progress, Store
-
-DEVICE = "runners.devices.cpu:Cpu"
+    from bench.model import Run
 
 
 @click.command("run")
@@ -58,79 +51,33 @@ def command(
     import secrets
 
     from bench.errors import MissingError
+    from bench.experiment import run_experiments
     from bench.model import Target
     from bench.plan import plan
     from bench.sources.native import NativeSource
+    from bench.targets import revision_of
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     config = config_of(suites=suites, database=database, profile=profile, tags=tags)
     with opened(config) as store:  # an unusable database is found out before anything is measured
         source = NativeSource(config.suites)
         found = source.discover(Target())
-        for problem in found.problems:
-            note(problem.message)
+        say_problems(found.problems)
         experiments = plan(
             found.benchmarks, selectors, profile=config.profile, target=Target(), launches=launches,
             seed=secrets.randbelow(2**31) if seed is None else seed,
         )  # fmt: skip
         if not experiments:
             raise MissingError(f"nothing to measure in {', '.join(config.suites)}; check --suites and --profile.")
-        run = _measure(config, store, experiments, found, source.path)
+        revision = revision_of(config.root)
+        with recording(
+            config, store, profile=config.profile, source=source.name, revision=revision, problems=found.problems
+        ) as recorder:
+            results, interrupted = run_experiments(
+                experiments, device=DEVICE, path=source.path, progress=recorder.progress, finished=recorder.keep
+            )
+            run = recorder.store(results, interrupted=interrupted)
         _show(run, json_file)
     return _exit_code(run)
-
-
-def _measure(
-    config: Config, store: Store, experiments: Sequence[Experiment], found: Discovery, path: Sequence[str]
-) -> Run:
-    import os
-    import uuid
-    from dataclasses import replace
-    from datetime import UTC, datetime
-
-    from bench import __version__
-    from bench.experiment import run_experiments
-    from bench.model import Run, RunStatus
-    from bench.spool import Spool
-    from bench.targets import revision_of
-    from runners.conditions import ConditionsMeter
-    from runners.environment import read_environment
-    from runners.lock import machine_lock
-    from runners.machine import read_machine
-
-    os.environ["BENCH_CACHE"] = str(config.cache)  # workers build artifacts there
-    with ExitStack() as stack:
-        progress = _progress(stack)
-        stack.enter_context(machine_lock(on_wait=progress.message))
-        started_at = datetime.now(UTC)
-        run = Run(
-            key=uuid.uuid4().hex, started_at=started_at, finished_at=started_at, status=RunStatus.INTERRUPTED,
-            profile=config.profile, machine=read_machine(config.tags), environment=read_environment(),
-            experiments=(), revision=revision_of(config.root), problems=found.problems, bench_version=__version__,
-        )  # fmt: skip
-        spool = Spool(config.state, run)
-        stack.callback(spool.release)
-        with ConditionsMeter() as meter:
-            results, interrupted = run_experiments(
-                experiments, device=DEVICE, path=path, progress=progress, finished=spool.experiment
-            )
-        run = replace(
-            run, experiments=results, finished_at=datetime.now(UTC), conditions=meter.conditions,
-            status=RunStatus.INTERRUPTED if interrupted else RunStatus.COMPLETE,
-        )  # fmt: skip
-        store.add(run)
-        spool.done()
-    return run
-
-
-def _progress(stack: ExitStack) -> Progress:
-    from bench.reports.progress import BarProgress, LineProgress
-
-    if sys.stderr.isatty():
-        bar = BarProgress()
-        stack.callback(bar.close)
-        return bar
-    return LineProgress()
 
 
 def _show(run: Run, json_file: str | None) -> None:

@@ -2,12 +2,14 @@
 
 The session writes `+PGID` when a worker starts and `-PGID` when it ended. When the pipe closes, for
 whatever reason, the process groups still named are killed: workers, and what suites had forked.
-Run as `python -m bench.measure.reaper` with the pipe as standard input. Standard library only.
+Then the session's scratch folder is removed. Run as `python -m bench.measure.reaper SCRATCH` with the
+pipe as standard input. Standard library only.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from contextlib import suppress
@@ -24,6 +26,7 @@ def main() -> None:
     for group in alive:
         with suppress(OSError):
             os.killpg(group, signal.SIGKILL)
+    shutil.rmtree(sys.argv[1], ignore_errors=True)
 
 
 if __name__ == "__main__":

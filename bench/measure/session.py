@@ -5,6 +5,7 @@ A session never times anything. Whatever a worker does, its arm gets a result or
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import selectors
@@ -22,6 +23,9 @@ from typing import IO, Any
 from bench.errors import MeasureError
 from bench.measure.channel import ESCAPED, Message
 from bench.model import Failure, FailureKind, Target
+
+SCRATCH = "BENCH_SCRATCH"
+"""Variable that names a worker the folder where what its target built once is kept for later launches."""
 
 TAIL_BYTES = 2000
 """How much of what a worker printed a failure keeps."""
@@ -46,10 +50,12 @@ class Session:
     def __init__(self) -> None:
         self._reaper: subprocess.Popen[bytes] | None = None
         self._workers: set[WorkerProcess] = set()
+        self._scratch = Path()
 
     def __enter__(self) -> Session:
+        self._scratch = Path(tempfile.mkdtemp(prefix="bench-"))
         self._reaper = subprocess.Popen(
-            [sys.executable, "-m", "bench.measure.reaper"],
+            [sys.executable, "-m", "bench.measure.reaper", str(self._scratch)],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         return self
@@ -69,6 +75,10 @@ class Session:
         self._workers.add(worker)
         self.tell_reaper("+", worker.pid)
         return worker
+
+    def scratch(self, target: Target) -> Path:
+        """A folder that all workers of one target share while the session lasts; not made before it is used."""
+        return self._scratch / hashlib.sha256(repr(target).encode()).hexdigest()[:16]
 
     def forget(self, worker: WorkerProcess) -> None:
         """The worker's group is gone."""
@@ -101,7 +111,8 @@ class WorkerProcess:
         try:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._output,
-                pass_fds=(request_read, answer_write), env=worker_environment(target, threads, hash_seed),
+                pass_fds=(request_read, answer_write),
+                env={**worker_environment(target, threads, hash_seed), SCRATCH: str(session.scratch(target))},
                 start_new_session=True,
             )  # fmt: skip
         except OSError as error:
@@ -163,9 +174,14 @@ class WorkerProcess:
         return message
 
     def close(self) -> None:
-        """Let the suite clean up, then end the group."""
+        """Let the suite clean up, then end the group, whatever the suite makes of it."""
         with suppress(ArmFailed):
-            self.ask("close", 10.0)
+            self.finish(10.0)
+
+    def finish(self, timeout_s: float) -> None:
+        """Like `close`, but raises ArmFailed when the suite's end is a failure."""
+        self.ask("close", timeout_s)
+        with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=5)
         self.kill()
 

@@ -17,7 +17,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from bench.loaders import paths
 from bench.measure.channel import Channel, Message
 from bench.measure.meters.disturbance import read_counters
 from bench.measure.meters.memory import peak_resident_bytes
-from bench.measure.meters.time import SystemClock, timed_batch
+from bench.measure.meters.time import SystemClock, prepared_batch, timed_batch
 from bench.measure.warmup import calibrate, warm_up
 from bench.model import FailureKind, Policy
 
@@ -60,15 +60,36 @@ class Worker:
         self._first: Any = None
         self._device: Any = None
         self._fifo = False
+        self._closed = False
+        self._only: list[tuple[int, int]] = []  # the sample of work that runs once, until a round takes it
+        self._calls_s: list[float] = []  # seconds per call, for drivers that want to know
 
     def serve(self) -> None:
         """Answer until the session is gone."""
-        while (request := self._channel.receive()) is not None:
+        while not self._closed and (request := self._channel.receive()) is not None:
             answer = self._answer(request)
             self._channel.guard()
             self._channel.send(answer)
-            if request["do"] == "close":
-                return
+
+    def hold(self, work: Work, start_ns: int) -> Sequence[float]:
+        """Answer the set-up and go on serving, inside a suite's own driver, until the session closes.
+
+        Returns seconds per call of what was measured. The answer to `close` is sent when the driver
+        has come to its end: what it raises then is a failure in that phase.
+        """
+        if self._work is not None:
+            raise RuntimeError("only one piece of work can be measured in a process")
+        self._channel.send(self._accept(work, start_ns))
+        while not self._closed:
+            request = self._channel.receive()
+            if request is None or request["do"] == "close":
+                self._closed = True
+                self.do_close(request or {})
+                break
+            answer = self._answer(request)
+            self._channel.guard()
+            self._channel.send(answer)
+        return self._calls_s
 
     def _answer(self, request: Message) -> Message:
         handler: Callable[[Message], Message] = getattr(self, f"do_{request['do']}")
@@ -84,6 +105,8 @@ class Worker:
             return _failure(FailureKind.RAISED, f"called sys.exit({error.code!r})", traceback.format_exc())
         except BaseException as error:  # noqa: BLE001 - whatever a suite raises is its result
             text = str(error).strip().split("\n", 1)[0]
+            if self._work is not None and isinstance(error, self._work.skips):
+                return _failure(FailureKind.SKIPPED, text or f"the suite raised {type(error).__name__}")
             return _failure(
                 FailureKind.RAISED, f"{type(error).__name__}: {text}" if text else type(error).__name__,
                 traceback.format_exc(),
@@ -106,8 +129,13 @@ class Worker:
         self._bare_bytes = peak_resident_bytes()
         start = self._clock.wall()
         loader = importlib.import_module(request["loader"])
-        work: Work = loader.load(request["source"], self._device, request["params"])
-        set_up_ns = self._clock.wall() - start
+        if hasattr(loader, "drive"):
+            loader.drive(request["source"], self._device, request["params"], lambda work: self.hold(work, start))
+            return {}  # to the `close` that ended it
+        return self._accept(loader.load(request["source"], self._device, request["params"]), start)
+
+    def _accept(self, work: Work, start_ns: int) -> Message:
+        set_up_ns = self._clock.wall() - start_ns
         self._work = work
         return {
             "set_up_ns": set_up_ns,
@@ -121,10 +149,17 @@ class Worker:
         if request["core"] is not None:
             with suppress(OSError, AttributeError):
                 os.sched_setaffinity(0, {request["core"]})
-        start = self._clock.wall()
-        self._first = self._ready().run()
+        work = self._ready()
+        clock = work.clock or self._clock
+        if work.prepare is not None:
+            work.prepare()
+        cpu_start, start = clock.cpu(), clock.wall()
+        self._first = work.run()
         self._device.synchronize()
-        first_ns = self._clock.wall() - start
+        first_ns = clock.wall() - start
+        if work.once:
+            self._only = [(first_ns, clock.cpu() - cpu_start)]
+            self._calls_s.append(first_ns * 1e-9)
         # Objects of the set-up are garbage to nobody: collections caused by the call then cost
         # what the call causes, not what the set-up left (p99 of an allocating call: 11 ms to 0.4 ms).
         gc.collect()
@@ -146,13 +181,18 @@ class Worker:
 
     def do_calibrate(self, request: Message) -> Message:
         """Choose loops and samples."""
-        sampling = calibrate(self._batch, Policy(**request["policy"]))
+        if self._only:
+            return {"loops": 1, "samples": 1, "call_ns": max(1, self._only[0][0])}
+        sampling = calibrate(self._pace, Policy(**request["policy"]))
+        self._calls_s.append(sampling.call_ns * 1e-9)
         return {"loops": sampling.loops, "samples": sampling.samples, "call_ns": sampling.call_ns}
 
     def do_warm_up(self, request: Message) -> Message:
         """Warm up to a steady state; find out which priority is permitted."""
         self._first = None
-        calls, steady = warm_up(self._batch, request["loops"], Policy(**request["policy"]))
+        calls, steady = 1, False
+        if not self._only:
+            calls, steady = warm_up(self._pace, request["loops"], Policy(**request["policy"]))
         priority = "normal"
         if request["elevate"]:
             priority = self._elevate(fifo=request["fifo"])
@@ -163,12 +203,16 @@ class Worker:
         loops, count = request["loops"], request["samples"]
         before = read_counters()
         start = self._clock.wall()
-        self._enter_fifo(True)
-        try:
-            self._batch(1)
-            samples = [self._batch(loops) for _ in range(count)]
-        finally:
-            self._enter_fifo(False)
+        if self._ready().once:
+            samples, self._only = self._only, []
+        else:
+            self._enter_fifo(True)
+            try:
+                self._batch(1)
+                samples = [self._batch(loops) for _ in range(count)]
+            finally:
+                self._enter_fifo(False)
+            self._calls_s += [wall * 1e-9 / loops for wall, _ in samples]
         end = self._clock.wall()
         return {
             "wall": [wall for wall, _ in samples],
@@ -178,11 +222,16 @@ class Worker:
 
     def do_memory(self, request: Message) -> Message:
         """Peak memory after all rounds."""
+        elsewhere = self._ready().peak_bytes
+        if elsewhere is not None:  # a process of its own held nothing before
+            peak = elsewhere()
+            return {"peak_bytes": peak, "growth_bytes": peak}
         peak = peak_resident_bytes()
         return {"peak_bytes": peak, "growth_bytes": max(0, peak - self._bare_bytes)}
 
     def do_close(self, request: Message) -> Message:
         """Let the suite release what it holds."""
+        self._closed = True
         if self._work is not None and self._work.close is not None:
             self._work.close()
         return {}
@@ -192,9 +241,23 @@ class Worker:
         return self._work
 
     def _batch(self, loops: int) -> tuple[int, int]:
-        result = timed_batch(self._ready().run, loops, self._device.synchronize, self._clock.wall, self._clock.cpu)
+        work = self._ready()
+        clock = work.clock or self._clock
+        if work.prepare is None:
+            result = timed_batch(work.run, loops, self._device.synchronize, clock.wall, clock.cpu)
+        else:
+            result = prepared_batch(work.run, work.prepare, loops, self._device.synchronize, clock.wall, clock.cpu)
         self._channel.guard()
         return result
+
+    def _pace(self, loops: int) -> tuple[int, int]:
+        """A batch as it costs the session: what is prepared, or happens elsewhere, takes its time too."""
+        work = self._ready()
+        if work.prepare is None and work.clock is None:
+            return self._batch(loops)
+        start = self._clock.wall()
+        _, cpu = self._batch(loops)
+        return self._clock.wall() - start, cpu
 
     def _elevate(self, *, fifo: bool) -> str:
         if fifo:

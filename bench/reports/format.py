@@ -84,28 +84,28 @@ def span(estimate: Estimate, metric: Metric) -> str:
     return f"{digits(estimate.low / divisor)}–{digits(estimate.high / divisor)}"
 
 
-def ratio_span(estimate: Estimate) -> str:
+def ratio_span(estimate: Estimate, decimals: int = 2) -> str:
     """`1.80–1.91`; the reason where there is none; empty for exact values."""
     if estimate.low is None or estimate.high is None:
         return "" if estimate.note == "exact" else estimate.note
-    return f"{times(estimate.low)}–{times(estimate.high)}"
+    return f"{times(estimate.low, decimals)}–{times(estimate.high, decimals)}"
 
 
-def ratio(estimate: Estimate) -> str:
-    """`1.85× (1.80–1.91)`."""
-    ends = ratio_span(estimate)
-    return f"{times(estimate.value)}× ({ends})" if ends else f"{times(estimate.value)}×"
+def ratio(estimate: Estimate, decimals: int = 2) -> str:
+    """`1.85× (1.80–1.91)`; a third decimal where a few per cent matter."""
+    ends = ratio_span(estimate, decimals)
+    return f"{times(estimate.value, decimals)}× ({ends})" if ends else f"{times(estimate.value, decimals)}×"
 
 
-def times(value: float) -> str:
-    """A ratio: two decimals, fewer when large."""
-    return f"{value:.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 9.95 else f"{value:.2f}"
+def times(value: float, decimals: int = 2) -> str:
+    """A ratio: two or more decimals, fewer when large."""
+    return f"{value:.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 9.95 else f"{value:.{decimals}f}"
 
 
 def change(comparison: Comparison) -> str:
     """Difference in percentage points (pp) for shares of items, ratio for everything else."""
     if comparison.relative:
-        return ratio(comparison.change)
+        return ratio(comparison.change, 3 if 0.9 < comparison.change.value < 1.11 else 2)
     found = comparison.change
     if not is_share(comparison.metric):
         return f"{found.value:+.3g}"

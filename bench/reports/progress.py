@@ -59,15 +59,20 @@ class LineProgress:
         self._every = every
         self._last = clock()
         self._estimator = Estimator((), ())
+        self._named: set[str] = set()
 
     def plan(self, experiments: Sequence[str], launches: Sequence[int]) -> None:
         """Say what is coming."""
         self._estimator = Estimator(experiments, launches)
-        self.message(f"{len(experiments)} experiments, {sum(launches)} launches")
+        noun = "experiment" if len(experiments) == 1 else "experiments"
+        self.message(f"{len(experiments)} {noun}, at most {sum(launches)} launches")
 
     def rehearsing(self, experiment: int) -> None:
         """Artifacts may be built now, which takes long once."""
-        self.message(f"checking {self._estimator.names[experiment]} (builds what is not cached)")
+        name = self._estimator.names[experiment]
+        if name not in self._named:
+            self._named.add(name)
+            self.message(f"checking {name} (builds what is not cached)")
 
     def launch_done(self, experiment: int, seconds: float) -> None:
         """A line when the last is long ago."""

@@ -13,8 +13,9 @@ from rich.table import Table
 from bench.compare import RunComparison
 from bench.model import ExperimentResult, FailureKind, Kind, Run, RunStatus, Summary
 from bench.ports import RunInfo
-from bench.reports.format import change, duration, interval, quantity, ratio_span, span, times, title
+from bench.reports.format import SYMBOLS, change, duration, interval, quantity, ratio, ratio_span, span, times, title
 from bench.reports.rows import counts, rows
+from bench.selftest import Trial
 from bench.tradeoffs import VariantSummary, speedup, tradeoffs
 
 WIDTH = 140
@@ -102,7 +103,7 @@ def _table(first: str, *columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column(first, overflow="fold", min_width=10)
     for column in columns:
-        left = column in ("variant", "metric", "reason", "suites", "machine", "commit")
+        left = column in ("variant", "metric", "reason", "suites", "machine", "commit", "workload")
         table.add_column(column, justify="left" if left else "right", overflow="fold")
     return table
 
@@ -159,7 +160,7 @@ def circumstances(run: Run) -> list[str]:
         parts.append(f"other processes took {seen.foreign_cpu:.0%} of the CPUs")
     if seen.cpu_pressure is not None:
         parts.append(f"some task waited for a CPU {seen.cpu_pressure:.0%} of the time")
-    if seen.steal:
+    if seen.steal is not None and seen.steal >= 0.001:
         parts.append(f"the hypervisor took {seen.steal:.1%}")
     priorities = {p for e in run.experiments for launch in e.launches for p in launch.priority.split("+")}
     if priorities:
@@ -195,6 +196,23 @@ def runs_table(infos: Sequence[RunInfo]) -> str:
             info.key[:8], info.started_at.astimezone().strftime("%Y-%m-%d %H:%M"), info.profile, info.status.value,
             escape(" ".join(info.suites)), str(info.arms), failures or MISSING, commit or MISSING,
             escape(info.machine_label),
+        )  # fmt: skip
+    console.print(table)
+    return TextReport._text(console)
+
+
+def selftest_table(trials: Sequence[Trial]) -> str:
+    """One line per trial: what was injected and what the gate said."""
+    console = TextReport()._console()
+    table = _table("injected", "workload", "verdict", "measured", "pairs", "reason")
+    for trial in trials:
+        basis = trial.answer.basis or "time"
+        seen = next((c for c in trial.answer.comparisons if c.metric.name == basis), None)
+        injected = "the same code" if trial.percent == 0 else f"+{trial.percent} %"
+        table.add_row(
+            injected, escape(trial.workload), f"{SYMBOLS[trial.verdict]} {trial.verdict.value}",
+            MISSING if seen is None else ratio(seen.change, 3), str(trial.answer.launches),
+            escape(trial.answer.reason),
         )  # fmt: skip
     console.print(table)
     return TextReport._text(console)

@@ -47,3 +47,27 @@ def timed_batch(
     synchronize()
     end = wall()
     return end - start, cpu() - cpu_start
+
+
+def prepared_batch(
+    run: Callable[[], Any],
+    prepare: Callable[[], object],
+    loops: int,
+    synchronize: Callable[[], None],
+    wall: Callable[[], int],
+    cpu: Callable[[], int],
+) -> tuple[int, int]:
+    """Like `timed_batch` for work that needs a fresh state: `prepare` before every call, outside its time.
+
+    Every call pays for reading the clocks, about 0.1 µs of wall and 0.5 µs of CPU time.
+    """
+    spent = spent_cpu = 0
+    for _ in repeat(None, loops):
+        prepare()
+        cpu_start = cpu()
+        start = wall()
+        run()
+        synchronize()
+        spent += wall() - start
+        spent_cpu += cpu() - cpu_start
+    return spent, spent_cpu

@@ -1,0 +1,90 @@
+"""Measure variants at two targets until each is decided, then measure again what looks regressed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from bench.compare import ArmComparison
+from bench.experiment import run_experiments
+from bench.gate import confirmed, enough, judge, wants_confirmation
+from bench.model import Arm, Benchmark, Experiment, ExperimentResult, Policy, Target, Variant
+from bench.ports import Progress
+from bench.stats.sequential import CONFIRMATION_LAUNCHES, LOOKS
+
+GATE = Policy(launches=LOOKS[-1], gate=True, budget_s=60.0)
+"""A gate's policy: looks up to 50 launches, a minute for each variant."""
+
+Keep = Callable[[int, ExperimentResult], None]
+
+
+def plan_pairs(
+    benchmarks: Sequence[Benchmark],
+    chosen: Sequence[Sequence[Variant]],
+    base: Target,
+    head: Target,
+    *,
+    policy: Policy,
+    seed: int,
+) -> list[Experiment]:
+    """One experiment a variant, base first."""
+    by_name = {b.name: b for b in benchmarks}
+    variants = [replace(v, baseline=False) for variants in chosen for v in variants]
+    return [
+        Experiment(
+            benchmark=by_name[variant.benchmark],
+            arms=(Arm(variant=variant, target=base), Arm(variant=variant, target=head)),
+            policy=policy,
+            seed=seed + index,
+        )
+        for index, variant in enumerate(variants)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paired:
+    """Verdicts and everything behind them: confirmations are experiments of their own."""
+
+    comparisons: tuple[ArmComparison, ...]
+    results: tuple[ExperimentResult, ...]
+    interrupted: bool
+
+
+def measure_pairs(
+    experiments: Sequence[Experiment],
+    *,
+    device: str,
+    path: Sequence[str],
+    progress: Progress,
+    keep: Keep,
+    confirm: bool = True,
+) -> Paired:
+    """Round-robin until every experiment is decided or its budget is spent, then confirm regressions.
+
+    `keep(index, result)` is told every step; confirmations count on after the experiments.
+    """
+    results, interrupted = run_experiments(
+        experiments, device=device, path=path, progress=progress, finished=keep, enough=enough
+    )
+    comparisons = [judge(result) for result in results]
+    suspects = [i for i, c in enumerate(comparisons) if wants_confirmation(c)]
+    if suspects and confirm and not interrupted:
+        names = ", ".join(comparisons[i].name for i in suspects)
+        progress.message(f"measuring again with {CONFIRMATION_LAUNCHES} fresh launches: {names}")
+        again = [
+            replace(
+                experiments[i],
+                policy=replace(experiments[i].policy, launches=CONFIRMATION_LAUNCHES, budget_s=None),
+                seed=experiments[i].seed + 1_000_003,
+            )
+            for i in suspects
+        ]
+        fresh, interrupted = run_experiments(
+            again, device=device, path=path, progress=progress,
+            finished=lambda index, result: keep(len(experiments) + index, result),
+        )  # fmt: skip
+        if not interrupted:
+            for index, result in zip(suspects, fresh, strict=True):
+                comparisons[index] = confirmed(comparisons[index], result)
+        results = (*results, *fresh)
+    return Paired(comparisons=tuple(comparisons), results=results, interrupted=interrupted)
