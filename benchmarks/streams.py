@@ -58,7 +58,13 @@ def yuen(launches: Array, trim: float = TRIM) -> tuple[Array, Array, int]:
     mean = (kept.sum(axis=1) + cut * (low + high)) / n
     squares = ((kept - mean[:, None]) ** 2).sum(axis=1) + cut * ((low - mean) ** 2 + (high - mean) ** 2)
     h = n - 2 * cut
-    return centre, np.sqrt(squares / (h * (h - 1))), h - 1
+    error = np.sqrt(squares / (h * (h - 1)))
+    # As in `studentized`: ties of all kept values (a small pool drawn with replacement) are not certainty.
+    tied = low == high
+    if tied.any():
+        error[tied] = ordered[tied].std(axis=1, ddof=1) / np.sqrt(n)
+        error[ordered[:, 0] == ordered[:, -1]] = 0.0
+    return centre, error, h - 1
 
 
 def at_looks(launches: Array, looks: Sequence[int]) -> tuple[Array, Array, list[int]]:
@@ -70,5 +76,6 @@ def at_looks(launches: Array, looks: Sequence[int]) -> tuple[Array, Array, list[
 def nominal_p_values(launches: Array, looks: Sequence[int]) -> Array:
     """Two-sided p of the trimmed t test of zero, one column a look."""
     estimates, errors, freedoms = at_looks(launches, looks)
-    ratios = -np.abs(estimates) / errors
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = -np.abs(estimates) / errors
     return np.stack([2.0 * stdtr(f, ratios[:, i]) for i, f in enumerate(freedoms)], axis=1)

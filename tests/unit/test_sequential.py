@@ -299,3 +299,7 @@ def test_streams_compute_what_the_product_computes():
         centre, error, freedom = yuen(launches)
         for row, values in enumerate(launches):
             assert (centre[row], error[row], freedom) == pytest.approx(studentized(list(values)))
+        ties = rng.integers(0, 2, (40, n)) / 50
+        centre, error, freedom = yuen(ties)
+        for row, values in enumerate(ties):
+            assert (centre[row], error[row], freedom) == pytest.approx(studentized(list(values)))
