@@ -1,11 +1,11 @@
-"""The documentation says what the code does: nothing missing, nothing stale, examples run."""
+"""The documentation says what the code does: nothing missing, nothing stale. Examples: test_docs_examples.py."""
 
 import dataclasses
+import importlib.util
 import json
 import os
 import re
 import subprocess
-import sys
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -14,20 +14,16 @@ from urllib.parse import urlsplit
 import click
 import pytest
 
-import bench.commands
-import bench.reports
 from bench import compare, model
 from bench.cli import bench as cli
-from bench.cli import run as run_cli
+from bench.commands.selftest import _document as selftest_document
 from bench.config import SETTINGS, load_config
 from bench.errors import Exit
-from bench.experiment import run_experiments
 from bench.model import Target
-from bench.plan import plan
 from bench.reports.json import JsonReport
+from bench.selftest import Trial, rates
 from bench.sources.native import NativeSource
-from bench.testing import SilentProgress, make_run
-from db.store import open_store
+from bench.testing import make_run
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -159,16 +155,40 @@ def test_a_verb_that_prints_data_has_json(name):
     assert switches, f"{name} has no --json; if it prints no data, add it to NO_DATA here"
 
 
-def test_the_commands_that_pages_show_are_there():
-    """`bench compare latest~1 latest` in a page names a verb that exists."""
+def commands_in(page):
+    """Words of every `bench …` command line of a page, in indented blocks and in back quotes."""
+    prose = re.sub(r"```.*?```", "", text_of(page), flags=re.S)
+    blocks = re.findall(r"^ {4}(.*)$", prose, flags=re.M)
+    for line in [*blocks, *named(prose)]:
+        match = re.match(r"(?:python3 dev\.py |\.venv/bin/)?bench( [^#;]+)", line)
+        if match and not match[1].strip().startswith(("VERB", "ARGS")):
+            yield match[1].split()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_the_commands_that_a_page_shows_are_there(page):
+    """`bench compare latest~1 latest --json` names a verb that exists and options that it has."""
     wrong = []
-    names = {name.split()[1] for name in VERBS}
-    for page in PAGES:
-        for block in re.findall(r"^(?: {4}.*\n)+", text_of(page), flags=re.M):
-            for word in re.findall(r"(?:^| )bench ([a-z]\w*)", block, flags=re.M):
-                if word not in names:
-                    wrong.append(f"{page.name}: bench {word}")
+    for words in commands_in(page):
+        full = " ".join(["bench", *words])
+        name = next((n for n in VERBS if f"{full} ".startswith(f"{n} ")), None)
+        known = {s for option in options(VERBS[name]) for s in spellings(option)} if name else set()
+        asked = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)} - {
+            "--help",
+            "-h",
+            "--version",
+        }
+        if (name is None and not is_group(words[0]) and not words[0].startswith("-")) or asked - known - EVERYWHERE:
+            wrong.append(full)
     assert not wrong
+
+
+EVERYWHERE = {"-h", "--help", "--version"}
+
+
+def is_group(word):
+    """Whether `bench word` leads to further verbs."""
+    return any(name.startswith(f"bench {word} ") for name in VERBS)
 
 
 # Exit codes, settings, variables
@@ -223,6 +243,20 @@ def test_the_reference_has_every_variable_of_the_source_tree():
     assert not missing, f"docs/reference.md lacks variables: {missing}"
     stale = written - set(used) - {f"BENCH_{name.upper()}" for name in SETTINGS}
     assert not stale, f"docs/reference.md has variables that nothing reads: {stale}"
+
+
+def test_the_reference_has_every_word_of_dev_py():
+    spec = importlib.util.spec_from_file_location("dev", ROOT / "dev.py")
+    dev = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(dev)
+    assert {"word", *(f"`{word}`" for word in dev.VERBS)} == set(rows(section(REFERENCE, "dev.py")))
+
+
+def test_the_readme_has_every_suite_that_people_run():
+    found = NativeSource([str(ROOT / "suites")]).discover(Target())
+    there = {f"`{b.suite}`" for b in found.benchmarks if {"quick", "full"} & set(b.profiles)}
+    written = set(rows(section(ROOT / "README.md", "What it measures today"))) - {"suite"}
+    assert written == there, f"README.md, suites: missing {there - written}, stale {written - there}"
 
 
 # Words and formats
@@ -303,6 +337,15 @@ def test_the_reference_has_every_field_of_the_comparison():
     assert not missing, f"docs/reference.md, Comparison, lacks {missing}"
 
 
+def test_the_reference_has_every_field_of_the_self_test():
+    answer = compare.ArmComparison(name="x", verdict=model.Verdict.UNCHANGED, launches=6, basis="time")
+    found = [Trial(workload="x", percent=percent, answer=answer) for percent in (0, 10)]
+    document = selftest_document("key", found, rates(found), [])
+    text = section(REFERENCE, "Self-test: `bench-selftest`") + section(REFERENCE, "Report: `bench-report`")
+    missing = keys_of(document, "found") - {10, "10"} - named(text)
+    assert not missing, f"docs/reference.md, Self-test, lacks {missing}"
+
+
 # Links
 
 
@@ -360,117 +403,6 @@ def import_path(name):
             found = getattr(found, part) if hasattr(found, part) else found.__dataclass_fields__[part]
         return found
     raise ImportError(name)
-
-
-# Examples
-
-
-def examples(page):
-    """File → code of every `python` fence whose first line is a comment with the file's path."""
-    found = {}
-    for code in re.findall(r"^```python\n(.*?)^```", text_of(page), flags=re.M | re.S):
-        first = code.split("\n", 1)[0]
-        assert re.fullmatch(r"# [\w/]+\.py", first), f"{page.name}: a python fence begins with `# path.py`, not {first}"
-        found[first.removeprefix("# ")] = code
-    return found
-
-
-EXAMPLES = {path: code for page in PAGES for path, code in examples(page).items()}
-BENCHMARKS = [path for path, code in EXAMPLES.items() if "@benchmark" in code]
-
-
-def write_examples(folder, *paths):
-    for path in paths:
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(EXAMPLES[path], encoding="utf-8")
-
-
-def measured(source, *, device="bench.testing:FakeDevice", path=()):
-    """Results of one launch of everything that the source finds."""
-    found = source.discover(Target())
-    assert not found.problems
-    experiments = plan(found.benchmarks, (), profile="quick", target=Target(), seed=1, launches=1)
-    results, _ = run_experiments(
-        experiments, device=device, path=[*source.path, *path], progress=SilentProgress(),
-        finished=lambda index, result: None,
-    )  # fmt: skip
-    return [arm for result in results for arm in result.results]
-
-
-@pytest.mark.parametrize("path", BENCHMARKS)
-def test_an_example_of_a_benchmark_runs(path, tmp_path):
-    write_examples(tmp_path, path)
-    arms = measured(NativeSource([str((tmp_path / path).parent)]))
-    assert arms
-    for arm in arms:
-        assert arm.failure is None, arm.failure
-        assert arm.measurement("time")
-
-
-def test_the_example_of_a_device_measures(tmp_path):
-    quick = next(path for path in BENCHMARKS if path in examples(ROOT / "docs" / "quickstart.md"))
-    write_examples(tmp_path, quick, "runners/devices/background.py")
-    source = NativeSource([str((tmp_path / quick).parent)])
-    device, folder = "background:Background", str(tmp_path / "runners" / "devices")
-    assert all(arm.failure is None for arm in measured(source, device=device, path=[folder]))
-
-
-def test_the_examples_of_a_report_and_a_verb_print(tmp_path, monkeypatch, capsys):
-    """Dropping in the two files is enough: the verb is listed, and prints the report."""
-    write_examples(tmp_path, "bench/reports/fastest.py", "bench/commands/fastest.py")
-    for package, folder in ((bench.reports, "reports"), (bench.commands, "commands")):
-        monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path / "bench" / folder)])
-    database = tmp_path / "bench.db"
-    with open_store(f"sqlite:///{database}") as store:
-        store.add(make_run(speedups=(1.0, 2.0, 0.8)))
-    try:
-        assert run_cli(["fastest", "--database", str(database)]) == Exit.OK
-        assert "fastest" in cli.list_commands(click.Context(cli))
-    finally:
-        for name in ("bench.reports.fastest", "bench.commands.fastest"):
-            sys.modules.pop(name, None)
-    assert re.match(r"demo\.net: e1, 1\.\d\d ms|demo\.net: e1, \d+ µs", capsys.readouterr().out)
-
-
-def test_the_example_of_a_source_finds_and_measures(tmp_path, monkeypatch):
-    write_examples(tmp_path, "bench/loaders/plain.py", "bench/sources/plain.py")
-    loader = tmp_path / "bench" / "loaders" / "plain.py"
-    session_half = EXAMPLES["bench/sources/plain.py"].replace("bench.loaders.plain", "plain")
-    loader.write_text(loader.read_text().replace("bench.loaders.plain", "plain"))  # it is not inside bench here
-    (tmp_path / "sums.py").write_text("def bench_sum():\n    return sum(range(1000))\n\n\ndef helper():\n    pass\n")
-    monkeypatch.setenv("PYTHONPATH", str(loader.parent))
-    names = {}
-    exec(compile(session_half, "plain.py", "exec"), names)
-    source = names["PlainSource"]([str(tmp_path / "sums.py")])
-    (arm,) = measured(source)
-    assert arm.failure is None, arm.failure
-    assert arm.arm.variant.name == "sums.bench_sum"
-
-
-def test_the_example_of_a_page_shows(tmp_path, monkeypatch):
-    from streamlit.testing.v1 import AppTest
-
-    write_examples(tmp_path, "dashboard/views/commits.py")
-    database = f"sqlite:///{tmp_path / 'bench.db'}"
-    with open_store(database) as store:
-        run = make_run()
-        store.add(run)
-    monkeypatch.setenv("BENCH_DATABASE", database)
-    shown = AppTest.from_file(str(tmp_path / "dashboard" / "views" / "commits.py"), default_timeout=60).run()
-    assert not shown.exception, shown.exception
-    assert f"{run.key[:8]}: no commit" in shown.get("html")[0].proto.body
-
-
-def test_every_example_is_run_by_a_test():
-    """A python fence that no test above runs would rot."""
-    ran = {*BENCHMARKS, "runners/devices/background.py", "bench/reports/fastest.py", "bench/commands/fastest.py",
-           "bench/loaders/plain.py", "bench/sources/plain.py", "dashboard/views/commits.py"}  # fmt: skip
-    assert set(EXAMPLES) == ran
-
-
-def test_the_quickstart_example_is_one():
-    assert any(path in examples(ROOT / "docs" / "quickstart.md") for path in BENCHMARKS)
 
 
 # Words of the place where this was written
