@@ -62,7 +62,7 @@ def discover(places: Sequence[str], skip: Sequence[str], announce: Callable[[str
         try:
             paths.add(entries)
         except BaseException as error:  # noqa: BLE001 - the package itself is broken
-            problems.append(_problem(place, error))
+            problems.append(problem_of(place, error))
             continue
         for name in names:
             if name in skip:
@@ -72,7 +72,7 @@ def discover(places: Sequence[str], skip: Sequence[str], announce: Callable[[str
                 found = _benchmarks(importlib.import_module(name), name)
             except BaseException as error:  # noqa: BLE001 - a broken suite is reported, the rest is listed
                 found = []
-                problems.append(_problem(name, error))
+                problems.append(problem_of(name, error))
             finally:
                 if os.getpid() != owner:  # the suite forked and its child came back to us
                     os._exit(0)
@@ -91,7 +91,8 @@ def _benchmarks(module: Any, name: str) -> list[Benchmark]:
     return [b for b in marked if isinstance(b, Benchmark) and b.source.startswith(f"{name}:")]
 
 
-def _problem(name: str, error: BaseException) -> dict[str, str]:
+def problem_of(name: str, error: BaseException) -> dict[str, str]:
+    """Why the module of that name cannot be imported, as a source passes it on."""
     if isinstance(error, SystemExit):
         message = f"calls sys.exit({error.code!r}) when it is imported"
     elif isinstance(error, SyntaxError):

@@ -126,9 +126,9 @@ class Worker:
         device_module, _, device_class = request["device"].partition(":")
         self._device = getattr(importlib.import_module(device_module), device_class)(request["threads"])
         _require(request["requires"], self._device.name)
+        loader = importlib.import_module(request["loader"])  # with its tool, which is no part of the suite
         self._bare_bytes = peak_resident_bytes()
         start = self._clock.wall()
-        loader = importlib.import_module(request["loader"])
         if hasattr(loader, "drive"):
             loader.drive(request["source"], self._device, request["params"], lambda work: self.hold(work, start))
             return {}  # to the `close` that ended it
