@@ -51,7 +51,7 @@ def test_a_budget_of_launches_plans_the_looks_it_can_reach(budget, looks):
 @pytest.mark.parametrize("looks", [LOOKS, LOOKS[:4], LOOKS[:1]])
 def test_the_table_gives_the_overall_error_it_promises(looks):
     """One row, re-derived with another seed: within four standard errors (table and test together)."""
-    streams = 100_000
+    streams = 400_000
     error = overall_error(normal, nominal_p(0.01, looks), looks, streams, seed=77).value
     assert abs(error - 0.01) < 4 * math.sqrt(0.01 * 0.99 * (1 / streams + 1 / 10_000_000))
 
