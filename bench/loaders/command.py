@@ -1,0 +1,72 @@
+"""Any program: starting it and waiting for its end is what is timed. Runs in a worker.
+
+`time` is the wall clock from start to end, `cpu_time` and `peak_memory` are the program's own, with
+what it started and waited for. It gets no input, its output is thrown away, and its environment is
+the session's; a `python` in it is the target's. A program that fails is a failure with its last line.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+from typing import IO
+
+from bench.api import Work
+from bench.measure.meters.children import ChildrenClock, peak_children_bytes
+from bench.model import Scalar
+from bench.ports import Device
+
+OURS = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
+"""Variables of a worker that would make a Python program slower than it is for its user."""
+
+TAIL_BYTES = 2000
+
+
+class CommandFailed(Exception):  # noqa: N818 - read as a sentence in a report
+    """The program ended with an error; the message says how."""
+
+
+class Program:
+    """A command line, found once and started again and again. Raises CommandFailed when there is no such program."""
+
+    def __init__(self, command: str) -> None:
+        folders = [os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]
+        self._environment = {k: v for k, v in os.environ.items() if k not in OURS}
+        self._environment["PATH"] = os.pathsep.join(folders)
+        self._words = shlex.split(command)
+        found = shutil.which(self._words[0], path=self._environment["PATH"])
+        if found is None:
+            raise CommandFailed(f"there is no program {self._words[0]}")
+        self._path = found
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the work
+        null = os.open(os.devnull, os.O_RDWR)
+        self._files = [
+            (os.POSIX_SPAWN_DUP2, null, 0),
+            (os.POSIX_SPAWN_DUP2, null, 1),
+            (os.POSIX_SPAWN_DUP2, self._errors.fileno(), 2),
+        ]
+
+    def run(self) -> None:
+        """Start it and wait. Raises CommandFailed for an exit code other than 0 and for a signal."""
+        self._errors.seek(0)
+        self._errors.truncate()
+        pid = os.posix_spawn(self._path, self._words, self._environment, file_actions=self._files)
+        _, status = os.waitpid(pid, 0)
+        if status:
+            raise CommandFailed(self._complaint(os.waitstatus_to_exitcode(status)))
+
+    def _complaint(self, code: int) -> str:
+        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - TAIL_BYTES))
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        how = f"exit code {code}" if code > 0 else f"killed by {signal.Signals(-code).name}"
+        return f"{how}: {lines[-1]}" if lines else how
+
+
+def load(source: str, device: Device, params: dict[str, Scalar]) -> Work:
+    """The program of the variant's axis `command`. Raises CommandFailed when it is not there."""
+    program = Program(str(params["command"]))
+    return Work(run=program.run, clock=ChildrenClock(), peak_bytes=peak_children_bytes)

@@ -1,0 +1,428 @@
+"""Tests with the `benchmark` fixture of pytest-benchmark or pytest-codspeed, unmodified. Runs in a worker.
+
+pytest collects, sets up fixtures, runs the test and tears down. Our fixture only hands the callable
+to the harness and waits inside the test until the session has measured it, so the harness keeps
+clock, loops and order of rounds, and the timed code runs in the main thread. What the test asserts
+afterwards counts: a failure there is a failure of the variant.
+
+- `benchmark(f, *args, **kwargs)`: f with its arguments is timed.
+- `benchmark.pedantic(…)`: `setup` and `teardown` surround every call and are not timed. One round of
+  one iteration without a warm-up says that the call cannot be repeated: it is made once a process.
+  Otherwise `rounds` and `iterations` are the harness's business, like all options of sampling.
+- `@pytest.mark.benchmark` on a test without the fixture times the whole test function.
+- `group` and what is in `extra_info` by then become notes; `stats` is there after the call.
+
+The options and hooks of those two plugins stay valid where they are installed, but they do not run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import io
+import os
+import statistics
+import sys
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from bench.api import Skip, Work, fingerprint
+from bench.loaders.native import problem_of
+from bench.model import Scalar
+from bench.ports import Device
+
+try:
+    import pytest
+except ImportError as missing:
+    raise ImportError("pytest, which runs this suite, is not installed where it runs: pip install pytest") from missing
+
+Hold = Callable[[Work], Sequence[float]]
+"""Measures a piece of work and returns seconds per call, when the session has seen enough."""
+
+FIXTURES = ("benchmark", "codspeed_benchmark")
+MARKERS = ("benchmark", "codspeed_benchmark")
+
+QUIET = {
+    "pytest_cov": "--no-cov",
+    "xdist": "-n0",
+    "pytest_timeout": "--timeout=0",
+    "pytest_rerunfailures": "--reruns=0",
+}
+"""Installed plugins that would trace the timed code, move it elsewhere, or end it: the option that stops them."""
+
+
+def discover(places: Sequence[str], skip: Sequence[str], announce: Callable[[str], None]) -> dict[str, Any]:
+    """Collect the tests of each place. See bench.loaders.native.discover; a module is named by its file."""
+    benchmarks: dict[str, dict[str, Any]] = {}
+    problems: list[dict[str, str]] = []
+    for place in places:
+        if place in skip:
+            continue
+        announce(place)  # its conftest.py is imported first
+        if not Path(place).exists():
+            problems.append(
+                {"module": place, "message": "is not there; name a folder or a file of tests", "detail": ""}
+            )
+            continue
+        collector = _Collector(place, skip, announce)
+        code, said = _pytest(["--collect-only", "--maxfail=0", place], collector)
+        problems += collector.problems
+        if code is pytest.ExitCode.USAGE_ERROR or code is pytest.ExitCode.INTERNAL_ERROR:
+            problems.append({"module": place, "message": _complaint(said), "detail": said[-2000:]})
+        for name, benchmark in collector.benchmarks.items():
+            if name in benchmarks:
+                text = f"{name} is found in two places; measure them one by one"
+                problems.append({"module": place, "message": text, "detail": ""})
+            benchmarks.setdefault(name, benchmark)
+    return {"benchmarks": list(benchmarks.values()), "path": [], "problems": problems}
+
+
+def drive(source: str, device: Device, params: dict[str, Scalar], hold: Hold) -> None:
+    """Run the one test, and `hold` its work inside it. Raises what the test raises, and Skip."""
+    settings, file, tail = source.split("::", 2)
+    chosen = Path(settings)
+    if chosen.is_file():
+        arguments = ["--rootdir", str(chosen.parent), "-c", settings]
+    else:
+        arguments = ["--rootdir", settings, "-c", os.devnull]
+    driver = _Driver(tail, params.get("case"), hold)
+    code, said = _pytest([*arguments, "--maxfail=0", f"{file}::{tail}"], driver)
+    if driver.error is not None:
+        raise driver.error
+    if driver.reason:
+        raise Skip(driver.reason)
+    if not driver.ran:
+        raise LookupError(_complaint(said) if said and code is not pytest.ExitCode.OK else f"{source} is not there")
+    if not driver.held:
+        raise Skip("the test never calls its benchmark fixture")
+
+
+def _pytest(arguments: list[str], plugin: object) -> tuple[int | pytest.ExitCode, str]:
+    """Run pytest here. Returns its exit code and what it said on standard error."""
+    options = ["--capture=no", "-p", "no:cacheprovider"]
+    if not os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        options += [option for module, option in QUIET.items() if importlib.util.find_spec(module)]
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        code = pytest.main([*options, *arguments], plugins=[plugin])
+    sys.stderr.write(said.getvalue())
+    return code, said.getvalue().strip()
+
+
+def _complaint(said: str) -> str:
+    """The one line of pytest's complaint that says what is wrong."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    for line in lines:
+        if "error: " in line:
+            return f"pytest: {line.partition('error: ')[2]}"
+    raised = [line.removeprefix("E").strip() for line in lines if line.startswith("E  ")]
+    return f"pytest: {': '.join([*lines[:1], *raised[-1:]])}" if lines else "pytest could not collect it"
+
+
+def _is_benchmark(item: pytest.Item) -> bool:
+    if not isinstance(item, pytest.Function):
+        return False
+    return any(name in item.fixturenames for name in FIXTURES) or _marked(item)
+
+
+def _marked(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) is not None for name in MARKERS)
+
+
+def _case(item: pytest.Function) -> str | None:
+    callspec = getattr(item, "callspec", None)
+    return None if callspec is None else str(callspec.id)
+
+
+def _tail(item: pytest.Function) -> str:
+    """`Class::function`, without the case."""
+    case = _case(item)
+    tail = item.nodeid.partition("::")[2]
+    return tail if case is None else tail.removesuffix(f"[{case}]")
+
+
+class _Plugin:
+    """What collecting and running share."""
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        for marker in MARKERS:
+            config.addinivalue_line("markers", f"{marker}: a benchmark, or its options")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Take the place of the other plugins once their options are read and before fixtures are known."""
+        manager = session.config.pluginmanager
+        for name in ("benchmark", "pytest-benchmark", "codspeed", "codspeed_plugin"):
+            if manager.has_plugin(name):
+                manager.unregister(name=name)
+        manager.register(_Fixtures(getattr(self, "hold", None)), "bench-fixtures")
+
+
+class _Collector(_Plugin):
+    """Collects without running."""
+
+    def __init__(self, place: str, skip: Sequence[str], announce: Callable[[str], None]) -> None:
+        self.benchmarks: dict[str, dict[str, Any]] = {}
+        self.problems: list[dict[str, str]] = []
+        self._place = Path(place).resolve()
+        self._skip = skip
+        self._announce = announce
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        return True if os.path.relpath(collection_path) in self._skip else None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> None:
+        if isinstance(collector, pytest.Module):
+            self._announce(os.path.relpath(collector.path))
+
+    def pytest_exception_interact(self, node: pytest.Collector, call: pytest.CallInfo[Any]) -> None:
+        if call.excinfo is not None:
+            error = call.excinfo.value
+            self.problems.append(problem_of(node.nodeid or str(self._place), error.__cause__ or error))
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        config = session.config
+        settings = os.path.relpath(config.inipath or config.rootpath)
+        for item in session.items:
+            if isinstance(item, pytest.Function) and _is_benchmark(item):
+                self._keep(item, settings)
+
+    def _keep(self, item: pytest.Function, settings: str) -> None:
+        file = item.path if self._place.is_file() else item.path.relative_to(self._place)
+        suite = ".".join(file.with_suffix("").parts) if not self._place.is_file() else file.stem
+        tail, case = _tail(item), _case(item)
+        name = f"{suite}.{tail.replace('::', '.')}"
+        if name not in self.benchmarks:
+            title = (item.function.__doc__ or "").strip().partition("\n")[0]
+            self.benchmarks[name] = {
+                "name": name, "version": _version(item.function), "suite": suite, "loader": __name__, "title": title,
+                "source": f"{settings}::{os.path.relpath(item.path)}::{tail}",
+                "axes": {} if case is None else {"case": []},
+            }  # fmt: skip
+        if case is not None:
+            self.benchmarks[name]["axes"]["case"].append(case)
+
+
+def _version(function: Callable[..., Any]) -> str:
+    try:
+        return fingerprint(function)
+    except (OSError, TypeError, SyntaxError, AssertionError):  # no source, or a lambda
+        code = getattr(function, "__code__", None)
+        return hashlib.sha256(repr(code and (code.co_code, code.co_names)).encode()).hexdigest()[:12]
+
+
+class _Driver(_Plugin):
+    """Runs one test and remembers how it ended."""
+
+    def __init__(self, tail: str, case: Scalar | None, hold: Hold) -> None:
+        self._tail = tail
+        self._wanted = case
+        self._hold = hold
+        self.ran = self.held = False
+        self.error: BaseException | None = None
+        self.reason = ""
+
+    def hold(self, work: Work) -> Sequence[float]:
+        """Measure, with whatever traces or profiles the test set aside."""
+        self.held = True
+        tracer, profiler = sys.gettrace(), sys.getprofile()
+        sys.settrace(None)
+        sys.setprofile(None)
+        try:
+            return self._hold(work)
+        finally:
+            sys.settrace(tracer)
+            sys.setprofile(profiler)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [
+            item
+            for item in items
+            if isinstance(item, pytest.Function) and _tail(item) == self._tail and _case(item) == self._wanted
+        ][:1]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
+        """A marked test without the fixture is the work itself."""
+        if any(name in pyfuncitem.fixturenames for name in FIXTURES) or not _marked(pyfuncitem):
+            return None
+        arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+        run = partial(pyfuncitem.obj, **arguments) if arguments else pyfuncitem.obj
+        self.hold(Work(run=run, skips=(pytest.skip.Exception,)))
+        return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:
+        report = yield
+        self.ran = True
+        if report.failed and self.error is None:
+            self.error = call.excinfo.value if call.excinfo is not None else AssertionError(report.longreprtext)
+        elif report.skipped and not self.reason:
+            expected = getattr(report, "wasxfail", None)
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+            said = f"expected to fail: {expected}" if expected is not None else reason.removeprefix("Skipped: ")
+            self.reason = said or "the test skips itself"
+        return report
+
+    def pytest_exception_interact(self, node: Any, call: pytest.CallInfo[Any]) -> None:
+        """Of the collection, which makes no report of a test."""
+        if self.error is None and call.excinfo is not None:
+            self.error = call.excinfo.value.__cause__ or call.excinfo.value
+
+
+class _Fixtures:
+    """Registered last, so that its fixtures win over those of other plugins."""
+
+    def __init__(self, hold: Hold | None) -> None:
+        self._hold = hold
+
+    @pytest.fixture
+    def benchmark(self, request: pytest.FixtureRequest) -> BenchmarkFixture:
+        assert self._hold is not None, "nothing runs while tests are collected"
+        return BenchmarkFixture(request.node, self._hold)
+
+    @pytest.fixture
+    def codspeed_benchmark(self, benchmark: BenchmarkFixture) -> BenchmarkFixture:
+        return benchmark
+
+
+class BenchmarkFixture:
+    """What a test gets as `benchmark`: the interface of pytest-benchmark 3 to 5."""
+
+    disabled = False
+    enabled = True
+
+    def __init__(self, node: Any, hold: Hold) -> None:
+        marker = node.get_closest_marker("benchmark")
+        callspec = getattr(node, "callspec", None)
+        self.name = node.name
+        self.fullname = node.nodeid
+        self.group = marker.kwargs.get("group") if marker is not None else None
+        self.param = None if callspec is None else callspec.id
+        self.params = None if callspec is None else callspec.params
+        self.extra_info: dict[str, Any] = {}
+        self.stats: Stats | None = None
+        self._hold = hold
+        self._used = ""
+
+    def __call__(self, function_to_benchmark: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Time a call. Returns its result. Raises RuntimeError when used twice, and what the call raises."""
+        self._use("benchmark(…)")
+        run = partial(function_to_benchmark, *args, **kwargs) if args or kwargs else function_to_benchmark
+        self._measure(run)
+        return run()
+
+    def pedantic(
+        self,
+        target: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+        setup: Callable[[], Any] | None = None,
+        teardown: Callable[..., Any] | None = None,
+        rounds: int = 1,
+        warmup_rounds: int = 0,
+        iterations: int = 1,
+    ) -> Any:
+        """Time a call with a set-up of its own. Raises ValueError and TypeError where pytest-benchmark does."""
+        self._use("benchmark.pedantic(…)")
+        counts = {"iterations": (iterations, 1), "rounds": (rounds, 1), "warmup_rounds": (warmup_rounds, 0)}
+        for name, (value, least) in counts.items():
+            if not isinstance(value, int) or value < least:
+                raise ValueError(f"Must have positive int for `{name}`.")
+        if iterations > 1 and setup:
+            raise ValueError("Can't use more than 1 `iterations` with a `setup` function.")
+        call = _Pedantic(target, args, kwargs or {}, setup, teardown)
+        if rounds == 1 and iterations == 1 and warmup_rounds == 0:
+            self._measure(call.run, prepare=call.prepare, close=call.finish, once=True)
+            return call.result
+        if setup is None and teardown is None:
+            self._measure(partial(target, *args, **(kwargs or {})))
+        else:
+            self._measure(call.run, prepare=call.prepare, close=call.finish)
+        call.prepare()
+        call.run()
+        call.finish()
+        return call.result
+
+    def weave(self, *args: Any, **kwargs: Any) -> None:
+        """Aspects would time a call inside another one, which cannot be repeated by itself."""
+        raise NotImplementedError("benchmark.weave and benchmark.patch cannot be measured; pass the callable instead")
+
+    patch = weave
+
+    def _use(self, how: str) -> None:
+        if self._used:
+            raise RuntimeError(f"Fixture can only be used once. Previously it was used in {self._used} mode.")
+        self._used = how
+
+    def _measure(self, run: Callable[[], Any], **more: Any) -> None:
+        notes = {str(key): str(value) for key, value in self.extra_info.items()}
+        if self.group is not None:
+            notes["group"] = str(self.group)
+        seconds = self._hold(Work(run=run, notes=notes, skips=(pytest.skip.Exception,), **more))
+        self.stats = Stats(seconds)
+
+
+class _Pedantic:
+    """A call between its set-up and its tear-down."""
+
+    def __init__(
+        self,
+        target: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        setup: Callable[[], Any] | None,
+        teardown: Callable[..., Any] | None,
+    ) -> None:
+        self._target = target
+        self._given = bool(args or kwargs)
+        self._args, self._kwargs = args, kwargs
+        self._setup, self._teardown = setup, teardown
+        self._open = False
+        self.result: Any = None
+
+    def prepare(self) -> None:
+        self.finish()
+        self.result = None
+        if self._setup is not None and (made := self._setup()):
+            if self._given:
+                raise TypeError("Can't use `args` or `kwargs` if `setup` returns the arguments.")
+            self._args, self._kwargs = made
+        self._open = True
+
+    def run(self) -> Any:
+        self.result = self._target(*self._args, **self._kwargs)
+        return self.result
+
+    def finish(self) -> None:
+        if self._open and self._teardown is not None:
+            self._teardown(*self._args, **self._kwargs)
+        self._open = False
+
+
+class Stats(SimpleNamespace):
+    """What tests read from `benchmark.stats`, in seconds per call: by attribute, by key, or under `.stats`."""
+
+    def __init__(self, seconds: Sequence[float]) -> None:
+        data = sorted(seconds) or [float("nan")]
+        q1, median, q3 = statistics.quantiles(data, n=4, method="inclusive") if len(data) > 1 else data * 3
+        mean = statistics.fmean(data)
+        super().__init__(
+            data=list(seconds), rounds=len(seconds), iterations=1, total=sum(data), min=data[0], max=data[-1],
+            mean=mean, median=median, q1=q1, q3=q3, iqr=q3 - q1, stddev=statistics.stdev(data) if len(data) > 1 else 0.0,
+            ops=1 / mean if mean else 0.0,
+        )  # fmt: skip
+
+    @property
+    def stats(self) -> Stats:
+        """As `benchmark.stats.stats`, pytest-benchmark's own nesting."""
+        return self
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
