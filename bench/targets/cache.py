@@ -46,8 +46,8 @@ class Cache:
     """The folder `targets` in bench's cache, shared by all projects and processes."""
 
     def __init__(self, folder: Path) -> None:
-        self._root = folder.expanduser().absolute() / "targets"
-        if os.pathsep in str(self._root):
+        self.root = folder.expanduser().absolute() / "targets"
+        if os.pathsep in str(self.root):
             raise HostError(
                 f"The cache {folder} has a {os.pathsep!r} in its path, which no search path can hold; set BENCH_CACHE."
             )
@@ -60,7 +60,7 @@ class Cache:
         """
         text = json.dumps(what, sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]
-        folder = self._root / key
+        folder = self.root / key
         try:
             with self._lock(key, say):
                 found = read_entry(folder)
@@ -70,18 +70,16 @@ class Cache:
                 (folder / USED).touch()
         except OSError as error:
             raise HostError(
-                f"The cache {self._root} cannot be written ({error.strerror or error}); set BENCH_CACHE to a "
+                f"The cache {self.root} cannot be written ({error.strerror or error}); set BENCH_CACHE to a "
                 "folder with room that you own."
             ) from None
         if found is None:
-            raise HostError(f"The cache {self._root} lost {key} while it was made; is it on a shared disk?")
+            raise HostError(f"The cache {self.root} lost {key} while it was made; is it on a shared disk?")
         return found
 
     def entries(self) -> list[Entry]:
         """All whole entries, the longest unused first."""
-        found = (
-            [read_entry(f) for f in self._root.glob("*") if len(f.name) == KEY_DIGITS] if self._root.is_dir() else []
-        )
+        found = [read_entry(f) for f in self.root.glob("*") if len(f.name) == KEY_DIGITS] if self.root.is_dir() else []
         return sorted((e for e in found if e is not None), key=lambda e: e.used_at)
 
     def prune(self, older_than: timedelta) -> list[Entry]:
@@ -94,7 +92,7 @@ class Cache:
                 if now is not None and now.used_at <= limit:
                     _remove(entry.folder)
                     removed.append(entry)
-        for rest in self._root.glob("*.*"):
+        for rest in self.root.glob("?" * KEY_DIGITS + ".new"):
             with self._try_lock(rest.name.partition(".")[0]) as held:
                 if held:
                     _remove(rest)
@@ -154,7 +152,7 @@ class Cache:
 
     def _open(self, key: str) -> int:
         # Lock files are empty and stay: removing one while another process waits on it would give two owners.
-        locks = self._root / "locks"
+        locks = self.root / "locks"
         locks.mkdir(parents=True, exist_ok=True)
         return os.open(locks / key, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
 

@@ -33,11 +33,15 @@ def is_installable(project: Path) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installer:
-    """Pip for one interpreter. Every method raises HostError with the command and its last lines."""
+    """Pip for one interpreter. Every method raises HostError with the command and its last lines.
+
+    log: file that keeps all output of the last command that failed.
+    """
 
     interpreter: Interpreter
     isolation: bool
     timeout_s: float
+    log: Path
 
     def build(self, project: Path, folder: Path, what: str) -> Path:
         """Build the wheel of a project into `folder`."""
@@ -87,7 +91,8 @@ class Installer:
         if not self.interpreter.pip:
             raise HostError(
                 f"{what} needs pip and {self.interpreter.python} has none that is new enough; "
-                f"run {self.interpreter.python} -m ensurepip --upgrade."
+                "install it there (python -m ensurepip, or uv pip install pip)."
             )
         with tempfile.TemporaryDirectory(prefix="bench-pip-") as empty:  # pip may be run from where no module lies
-            run_quietly([*self.interpreter.pip, *arguments], what=what, timeout_s=self.timeout_s, folder=Path(empty))
+            command = [*self.interpreter.pip, *arguments]
+            run_quietly(command, what=what, timeout_s=self.timeout_s, folder=Path(empty), log=self.log)

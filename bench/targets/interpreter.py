@@ -34,7 +34,7 @@ if (spec := importlib.util.find_spec("ensurepip")) and spec.origin:
         folders.append(pathlib.Path(told))
     wheels = [str(w) for f in folders for w in f.glob("pip-*.whl")]
 print(json.dumps({
-    "version": list(sys.version_info[:3]), "implementation": sys.implementation.cache_tag or sys.implementation.name,
+    "version": list(sys.version_info[:3]), "abi": sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag,
     "platform": sysconfig.get_platform(), "packages": packages, "wheels": wheels,
     "pip": packages.get("pip") if importlib.util.find_spec("pip") else None,
 }))
@@ -75,7 +75,7 @@ def read_interpreter(python: str | None) -> Interpreter:
             f"{'.'.join(map(str, OLDEST))} or newer; choose another interpreter."
         )
     return Interpreter(
-        python=path, version=version, abi=f"{facts['implementation']} {facts['platform']}",
+        python=path, version=version, abi=f"{facts['abi']} {facts['platform']}",
         packages=facts["packages"], pip=_pip(path, facts),
     )  # fmt: skip
 

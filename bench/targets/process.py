@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -16,6 +17,16 @@ from bench.errors import HostError
 LAST_LINES = 6
 """Lines of output that an error quotes."""
 
+LINE_LENGTH = 160
+
+NOISE = re.compile(
+    r"\[notice\]|note: This|hint: See above|[╰│×|^]|\[end of output\]|\d+ \||error: subprocess-exited-with-error"
+    r"|ERROR: Failed (to build|building)|Looking in (indexes|links):"
+)
+"""Beginnings of lines in which an installer or compiler frames the reason, and would push it out."""
+
+VERSIONS = re.compile(r" \(from versions: [^)]*\)")
+
 FOREIGN_VARIABLES = (
     "PYTHONPATH", "PYTHONHOME", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REQUIRE_VIRTUALENV",
     "PIP_REQUIREMENT", "PIP_DRY_RUN", "PIP_REPORT", "PIP_QUIET", "PIP_VERBOSE", "PYTHONDONTWRITEBYTECODE",
@@ -25,11 +36,18 @@ FOREIGN_VARIABLES = (
 
 
 def run_quietly(
-    command: Sequence[str], *, what: str, timeout_s: float, folder: Path, environment: Mapping[str, str] | None = None
+    command: Sequence[str],
+    *,
+    what: str,
+    timeout_s: float,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    log: Path | None = None,
 ) -> str:
     """What the command printed on stdout. It runs in a process group of its own, which ends with it.
 
     environment: all variables; by default ours, less those that would redirect an installer.
+    log: file that keeps all output of a command that fails.
     Raises HostError that names `what` failed, the command and its last lines.
     """
     environment = environment if environment is not None else _installers_environment()
@@ -54,19 +72,25 @@ def run_quietly(
         if code == 0:
             return printed
         ended = f"did not end within {timeout_s:g} s" if code is None else f"ended with exit code {code}"
-        lines = [line.strip() for line in (printed + "\n" + _text(errors)).splitlines() if line.strip()]
-        said = " | ".join(_without_notices(lines)[-LAST_LINES:]).rstrip(".") or "it printed nothing"
-        raise HostError(f"{what} failed: `{shlex.join(command)}` {ended}, saying: {said}.")
+        printed = f"{printed}\n{_text(errors)}"
+        kept = ""
+        if log is not None:
+            with suppress(OSError):
+                log.write_text(f"{shlex.join(command)}\n{printed}", encoding="utf-8")
+                kept = f" (all of it in {log})"
+        raise HostError(f"{what} failed: `{shlex.join(command)}` {ended}, saying{kept}: {_last_lines(printed)}.")
+
+
+def _last_lines(text: str) -> str:
+    lines = [VERSIONS.sub("", line.strip()) for line in text.splitlines()]
+    told = [line for line in lines if line and not NOISE.match(line)] or [line for line in lines if line]
+    short = [line if len(line) <= LINE_LENGTH else f"{line[: LINE_LENGTH - 1]}…" for line in told[-LAST_LINES:]]
+    return " | ".join(short).rstrip(".") or "nothing"
 
 
 def _installers_environment() -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if k not in FOREIGN_VARIABLES}
     return kept | {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PYTHONUTF8": "1"}
-
-
-def _without_notices(lines: list[str]) -> list[str]:
-    """Without the installer's advice about itself, which would push out the reason."""
-    return [line for line in lines if not line.startswith(("[notice]", "note: This", "hint: See above", "╰─>"))]
 
 
 def _text(file: object) -> str:

@@ -26,6 +26,12 @@ from bench.targets.revision import Repository, Snapshot
 BUILD_TIMEOUT_S = 1800.0
 """For one command of an installer: a large compiled project takes many minutes."""
 
+BUILD_VARIABLES = (
+    "CC", "CXX", "CPPFLAGS", "CFLAGS", "CXXFLAGS", "LDFLAGS", "CMAKE_ARGS", "RUSTFLAGS", "ARCHFLAGS",
+    "MACOSX_DEPLOYMENT_TARGET",
+)  # fmt: skip
+"""What compilers and build backends read: another value is another build."""
+
 SITE = "site"
 SOURCE = "source"
 
@@ -57,7 +63,10 @@ def resolve(
         raise UsageError(f"{spec.text} is a stored run: there is nothing to launch; compare it with another run.")
     store = Cache(cache)
     interpreter = read_interpreter(spec.python or python)
-    workshop = _Workshop(store, Installer(interpreter=interpreter, isolation=build_isolation, timeout_s=timeout_s), say)
+    installer = Installer(
+        interpreter=interpreter, isolation=build_isolation, timeout_s=timeout_s, log=store.root / "failed.log"
+    )
+    workshop = _Workshop(store, installer, say)
     sites: list[_Site] = []
     revision: Revision | None = None
     names: list[str] = []
@@ -120,7 +129,7 @@ class _Workshop:
         names = ", ".join(Path(r).name for r in wanted)
 
         def build(folder: Path) -> dict[str, Any]:
-            self._say(f"installing {names} for {self._interpreter.python}")
+            self._say(f"looking for {names}")
             return self._fill(folder / SITE, [w for w in wanted if w.endswith(".whl")],
                               [r for r in wanted if not r.endswith(".whl")], names)  # fmt: skip
 
@@ -170,8 +179,9 @@ class _Workshop:
             "commit": snapshot.revision.commit,
             "tree": snapshot.tree,
             "folder": snapshot.repository.prefix,
-            "python": [self._interpreter.python, *self._interpreter.version],
+            "python": self._interpreter.version,
             "abi": self._interpreter.abi,
+            "flags": {name: os.environ[name] for name in BUILD_VARIABLES if name in os.environ},
             "packages": None if installer.isolation else self._interpreter.fingerprint,
         }
         return self._cache.get(what, build, say=self._say)
@@ -186,8 +196,8 @@ class _Workshop:
         if asked := [*wanted, *needs]:
             lacking = self.installer.lacking(asked, what)
         pins = sorted(pin for name, pin in lacking.items() if name not in own)
-        if pins and not wanted:
-            self._say(f"installing {len(pins)} packages that {self._interpreter.python} lacks: {', '.join(pins)}")
+        if pins:
+            self._say(f"installing what {self._interpreter.python} lacks: {', '.join(pins)}")
         self.installer.install([*wheels, *pins], site, what)
         versions = [f"{requirement_name(w)}=={Path(w).name.split('-')[1]}" for w in wheels]
         return {"pins": sorted([*versions, *pins]), "digest": digest(site)}
