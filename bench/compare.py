@@ -278,7 +278,7 @@ def compare_runs(base: Run, head: Run) -> RunComparison:
         versions = {old_experiment.experiment.benchmark.version, new_experiment.experiment.benchmark.version}
         arms.append(_compare_arm(name, old, new, comparable=comparable, same_version=len(versions) == 1))
     return RunComparison(
-        base=base.key[:8], head=head.key[:8], arms=tuple(arms), notes=tuple(notes), machine=head.machine.label
+        base=base.key, head=head.key, arms=tuple(arms), notes=tuple(notes), machine=head.machine.label
     )
 
 

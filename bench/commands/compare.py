@@ -1,38 +1,240 @@
-"""`bench compare`: two stored runs and a verdict."""
+"""`bench compare`: any two arms and a verdict."""
 
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.commands._shared import config_of, database_option, load_run, opened, width, write
+from bench.commands._measuring import DEVICE, recording, say_problems
+from bench.commands._shared import (
+    config_of,
+    database_option,
+    load_run,
+    note,
+    opened,
+    profile_option,
+    suites_option,
+    width,
+    write,
+)
+from bench.commands._sources import requirements_for, source_of, source_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench.compare import RunComparison
+    from bench.config import Config
+    from bench.model import Failure, Revision, Target
+    from bench.ports import Store
+    from bench.targets.parse import SideSpec
+
+FORMATS = ("text", "json", "markdown", "junit", "github")
 
 
 @click.command("compare")
-@click.argument("base", metavar="BASE")
-@click.argument("head", metavar="HEAD")
+@click.argument("base", required=False)
+@click.argument("head", required=False)
+@click.argument("selectors", nargs=-1, metavar="[SELECTOR]...")
+@suites_option
+@source_options
+@click.option("--suite-from", metavar="REV", default="head", show_default=True,
+              help="Where the benchmarks come from: head, base or a revision.")  # fmt: skip
+@click.option("--python", metavar="PATH", help="Interpreter of both sides (default: the one that runs bench).")
+@profile_option
 @database_option
+@click.option("--budget", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds per variant.")
+@click.option("--launches", type=click.IntRange(6, 50), default=50, show_default=True, help="Most pairs per variant.")
+@click.option("--confirm/--no-confirm", default=True, show_default=True, help="Measure regressions again.")
+@click.option("--measure-identical", is_flag=True, help="Measure even where both sides run the same bytes.")
+@click.option("--seed", type=click.IntRange(0), help="Repeat the order and the hash seeds of an earlier run.")
 @click.option("--strict", is_flag=True, help="Exit with 4 when anything is inconclusive.")
 @click.option("--trades", type=click.Choice(["report", "fail"]), default="report", show_default=True,
               help="Whether a trade (one metric better, another worse) exits with 8.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
-def command(base: str, head: str, database: str | None, strict: bool, trades: str, as_json: bool) -> int:
-    """Compare two stored runs: keys, latest~1 and latest, or exported files.
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Of the report.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--output", metavar="FILE", help="Write the report there instead of to standard output.")
+def command(
+    base: str | None,
+    head: str | None,
+    selectors: tuple[str, ...],
+    strict: bool,
+    trades: str,
+    form: str,
+    as_json: bool,
+    output: str | None,
+    database: str | None,
+    suites: tuple[str, ...],
+    profile: str | None,
+    **options: Any,
+) -> int:
+    """Compare BASE with HEAD: commits, requirements, settings, or two stored runs.
 
-    Two stored runs cannot be paired, so their times are never called better or worse: they are
-    INCONCLUSIVE, with the ratio and its interval. Sizes and answers are compared exactly.
-    """
+    \b
+    A side is   a git revision       main, HEAD~3, . (the working tree)
+                a requirement        onnxruntime==1.31.1
+                a setting            env:OMP_NUM_THREADS=2
+                a stored run         latest~1, a key, run:KEY, an exported file
+
+    HEAD defaults to the working tree, BASE to where it left the default branch. Two targets are
+    measured together in interleaved pairs until each benchmark is decided. Two stored runs cannot
+    be paired: their times are never decided; sizes and answers are.
+    """  # noqa: D301 - click reads the backspace
+    from pathlib import Path
+
+    from bench.errors import UsageError
+    from bench.targets.parse import parse_side
+
+    config = config_of(suites=suites, database=database, profile=profile)
+    files = [side is not None and (side.endswith(".json") or Path(side).is_file()) for side in (base, head)]
+    if all(files):
+        left, right = None, None
+    else:
+        left, right = (parse_side(s, project=config.root) if s else None for s in (base, head or "."))
+    stored = [f or (spec is not None and spec.run is not None) for f, spec in zip(files, (left, right), strict=True)]
+    if stored[0] != stored[1]:
+        raise UsageError(
+            "a stored run can only be compared with a stored run; give the other side as a run too, or both as commits."
+        )
+    with opened(config) as store:
+        if all(stored):
+            assert base is not None
+            assert head is not None
+            comparison = _stored(store, base, head)
+        else:
+            assert right is not None
+            comparison = _measured(config, store, left, right, selectors, **options)
+    code = comparison.exit_code(strict=strict, trades_fail=trades == "fail")
+    write(_report(comparison, "json" if as_json else form, code, to_terminal=output is None), output)
+    return code
+
+
+def _stored(store: Store, base: str, head: str) -> RunComparison:
     from bench.compare import compare_runs
+
+    left, right = (load_run(store, side.removeprefix("run:")) for side in (base, head))
+    return compare_runs(left, right)
+
+
+def _measured(
+    config: Config,
+    store: Store,
+    left: SideSpec | None,
+    right: SideSpec,
+    selectors: tuple[str, ...],
+    *,
+    suite_from: str,
+    python: str | None,
+    budget: float,
+    launches: int,
+    confirm: bool,
+    measure_identical: bool,
+    seed: int | None,
+    **sources: Any,
+) -> RunComparison:
+    import secrets
+    from dataclasses import replace
+
+    from bench.compare import ArmComparison, RunComparison
+    from bench.errors import MissingError
+    from bench.model import Verdict
+    from bench.paired import GATE, measure_pairs, plan_pairs
+    from bench.plan import select
+    from bench.targets import identical
+    from runners.machine import read_machine
+
+    base, head = _targets(config, left, right, python, requirements_for(sources))
+    source = source_of(config, sources, _suite_revision(config, suite_from, base, head))
+    found = source.discover(base if suite_from == "base" else head)
+    say_problems(found.problems)
+    chosen = select(found.benchmarks, selectors, None if selectors else config.profile)
+    experiments = plan_pairs(
+        found.benchmarks, chosen, base, head, policy=replace(GATE, budget_s=budget, launches=launches),
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+    )  # fmt: skip
+    if not experiments:
+        raise MissingError(f"nothing to measure: {'; '.join(p.message for p in found.problems) or 'no benchmark'}.")
+    machine = read_machine(config.tags)
+    notes = [*_suite_notes(found.problems), _trust(store, machine.fingerprint)]
+    if not measure_identical and identical(base, head):
+        same = "both sides run the same bytes: nothing to measure"
+        names = [e.arms[0].variant.name for e in experiments]
+        arms = tuple(ArmComparison(name=name, verdict=Verdict.UNCHANGED, reason=same) for name in names)
+        return RunComparison(base=base.label, head=head.label, arms=arms, machine=machine.label, notes=(same,))
+    with recording(
+        config, store, profile=config.profile, source=source.name, revision=head.revision, problems=found.problems
+    ) as recorder:
+        paired = measure_pairs(
+            experiments, device=DEVICE, path=source.path, progress=recorder.progress, keep=recorder.keep,
+            confirm=confirm,
+        )  # fmt: skip
+        run = recorder.store(paired.results, interrupted=paired.interrupted)
+    note(f"stored as {run.key[:8]}")
+    if paired.interrupted:
+        notes.insert(0, "interrupted: this is what was known then")
+    return RunComparison(
+        base=base.label, head=head.label, arms=paired.comparisons, machine=machine.label, notes=tuple(notes)
+    )
+
+
+def _targets(
+    config: Config, left: SideSpec | None, right: SideSpec, python: str | None, requirements: Sequence[str]
+) -> tuple[Target, Target]:
+    from dataclasses import replace
+
+    from bench.targets import SideSpec, age, default_base, resolve
+
+    if left is None:
+        revision = default_base(config.root)
+        left = SideSpec(text=revision.commit, revision=revision.commit)
+        note(f"base: {revision.commit[:12]}, where HEAD left {revision.branch}, {age(revision)} old")
+    cache = config.cache / "targets"
+    base, head = (
+        resolve(s, project=config.root, cache=cache, python=python, requirements=requirements, say=note)
+        for s in (left, right)
+    )
+    if base.label == head.label:
+        head = replace(head, label=f"{head.label} again")
+    return base, head
+
+
+def _suite_revision(config: Config, suite_from: str, base: Target, head: Target) -> Revision | None:
+    from bench.errors import UsageError
+    from bench.targets.revision import Repository
+
+    if suite_from in ("head", "base"):
+        return (head if suite_from == "head" else base).revision
+    repository = Repository.open(config.root)
+    commit = repository.find(suite_from)
+    if commit is None:
+        raise UsageError(f"--suite-from {suite_from}: no such revision; give head, base or a git revision.")
+    return repository.describe(commit)
+
+
+def _suite_notes(problems: Sequence[Failure]) -> list[str]:
+    return [f"{len(problems)} suites could not be read; the first: {problems[0].message}"] if problems else []
+
+
+def _trust(store: Store, fingerprint: str) -> str:
+    """What is known of the gate's own errors on this machine."""
+    from bench.selftest import SOURCE, false_alarm_sentence
+
+    infos = [i for i in store.runs(limit=1000) if i.source == SOURCE and i.machine_fingerprint == fingerprint]
+    return false_alarm_sentence(store.get(info.key) for info in infos[:20])
+
+
+def _report(comparison: RunComparison, form: str, code: int, *, to_terminal: bool) -> str:
+    from bench.reports.github import comparison_github
     from bench.reports.json import JsonReport
+    from bench.reports.junit import comparison_junit
+    from bench.reports.markdown import comparison_markdown
     from bench.reports.text import TextReport
 
-    with opened(config_of(database=database)) as store:
-        left, right = load_run(store, base), load_run(store, head)
-    comparison = compare_runs(left, right)
-    code = comparison.exit_code(strict=strict, trades_fail=trades == "fail")
-    if as_json:
-        write(JsonReport().comparison(comparison, exit_code=int(code)), None)
-    else:
-        write(TextReport(width(), sys.stdout.isatty()).comparison(comparison), None)
-    return code
+    if form == "json":
+        return JsonReport().comparison(comparison, exit_code=int(code))
+    if form == "text":
+        colour = to_terminal and sys.stdout.isatty()
+        return TextReport(width() if to_terminal else None, colour).comparison(comparison)
+    plain = {"markdown": comparison_markdown, "junit": comparison_junit, "github": comparison_github}
+    return plain[form](comparison)

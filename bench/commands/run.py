@@ -18,6 +18,7 @@ from bench.commands._shared import (
     width,
     write,
 )
+from bench.commands._sources import source_of, source_options
 
 if TYPE_CHECKING:
     from bench.errors import Exit
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 @click.argument("selectors", nargs=-1, metavar="[SELECTOR]...")
 @profile_option
 @suites_option
+@source_options
 @database_option
 @click.option("--json", "json_file", metavar="FILE", help="Also write the report as JSON (- for standard output).")
 @click.option("--launches", type=click.IntRange(1, 1000), help="Fresh processes per variant (default: the profile's).")
@@ -42,6 +44,7 @@ def command(
     launches: int | None,
     seed: int | None,
     tags: tuple[str, ...],
+    **sources: str | None,
 ) -> Exit:
     """Measure benchmarks and store the run.
 
@@ -54,12 +57,11 @@ def command(
     from bench.experiment import run_experiments
     from bench.model import Target
     from bench.plan import plan
-    from bench.sources.native import NativeSource
     from bench.targets import revision_of
 
     config = config_of(suites=suites, database=database, profile=profile, tags=tags)
     with opened(config) as store:  # an unusable database is found out before anything is measured
-        source = NativeSource(config.suites)
+        source = source_of(config, sources)
         found = source.discover(Target())
         say_problems(found.problems)
         experiments = plan(

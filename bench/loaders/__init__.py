@@ -5,5 +5,13 @@ A loader has two functions:
     discover(places, skip, announce) -> {"benchmarks": [...], "path": [...], "problems": [...]}
     load(source, device, params) -> bench.api.Work
 
+A suite that brings its own driver (pytest) has `drive` in place of `load`:
+
+    drive(source, device, params, hold) -> None
+
+It runs the suite's code up to the callable and calls `hold(work)` there, once. `hold` answers the
+session until it closes and returns seconds per call; then the driver goes on to its end. What it
+raises before `hold` is a failure of the set-up, what it raises after is one of the phase `close`.
+
 `bench.sources` holds the session's half, which may use the rest of bench.
 """

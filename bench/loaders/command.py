@@ -13,10 +13,12 @@ import shutil
 import signal
 import sys
 import tempfile
+from pathlib import Path
 from typing import IO
 
 from bench.api import Work
 from bench.measure.meters.children import ChildrenClock, peak_children_bytes
+from bench.measure.meters.memory import peak_resident_bytes
 from bench.model import Scalar
 from bench.ports import Device
 
@@ -34,7 +36,7 @@ class Program:
     """A command line, found once and started again and again. Raises CommandFailed when there is no such program."""
 
     def __init__(self, command: str) -> None:
-        folders = [os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]
+        folders = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
         self._environment = {k: v for k, v in os.environ.items() if k not in OURS}
         self._environment["PATH"] = os.pathsep.join(folders)
         self._words = shlex.split(command)
@@ -69,4 +71,6 @@ class Program:
 def load(source: str, device: Device, params: dict[str, Scalar]) -> Work:
     """The program of the variant's axis `command`. Raises CommandFailed when it is not there."""
     program = Program(str(params["command"]))
-    return Work(run=program.run, clock=ChildrenClock(), peak_bytes=peak_children_bytes)
+    floor = f"at least {peak_resident_bytes() / 2**20:.0f} MiB, with which every program starts"
+    notes = {"peak memory": floor} if sys.platform == "linux" else {}
+    return Work(run=program.run, clock=ChildrenClock(), peak_bytes=peak_children_bytes, notes=notes)

@@ -415,8 +415,8 @@ class Stats(SimpleNamespace):
         mean = statistics.fmean(data)
         super().__init__(
             data=list(seconds), rounds=len(seconds), iterations=1, total=sum(data), min=data[0], max=data[-1],
-            mean=mean, median=median, q1=q1, q3=q3, iqr=q3 - q1, stddev=statistics.stdev(data) if len(data) > 1 else 0.0,
-            ops=1 / mean if mean else 0.0,
+            mean=mean, median=median, q1=q1, q3=q3, iqr=q3 - q1, ops=1 / mean if mean else 0.0,
+            stddev=statistics.stdev(data) if len(data) > 1 else 0.0,
         )  # fmt: skip
 
     @property

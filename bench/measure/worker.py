@@ -282,6 +282,8 @@ def _require(requires: list[str], device: str) -> None:
         kind, _, name = need.partition(":")
         if kind == "device" and name != device:
             raise Skip(f"needs the device {name}; this worker runs on {device}")
+        if kind == "service" and f"BENCH_{name.upper()}_URL" not in os.environ:
+            raise Skip(f"needs the service {name}: start one and give its address in BENCH_{name.upper()}_URL")
         if ":" not in need and importlib.util.find_spec(need) is None:
             raise Skip(f"needs the package {need}, which is not installed (pip install 'inference-bench[all]')")
 

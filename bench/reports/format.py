@@ -135,3 +135,8 @@ def duration(seconds: float) -> str:
     if total < 3600:
         return f"{total // 60} min {total % 60} s"
     return f"{total // 3600} h {total % 3600 // 60} min"
+
+
+def side(label: str) -> str:
+    """What a side of a comparison is called; of a run's key the beginning is enough for a person."""
+    return label[:8] if len(label) == 32 and set(label) <= set("0123456789abcdef") else label

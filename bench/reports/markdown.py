@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bench.compare import RunComparison
 from bench.model import Verdict
+from bench.reports.format import side
 from bench.reports.rows import Row, counts, rows
 
 MOST = 20
@@ -29,7 +30,10 @@ def comparison_markdown(comparison: RunComparison) -> str:
             "",
             "</details>",
         ]
-    lines += ["", f"base {_code(comparison.base)}, head {_code(comparison.head)}, {_text(comparison.machine)}"]
+    lines += [
+        "",
+        f"base {_code(side(comparison.base))}, head {_code(side(comparison.head))}, {_text(comparison.machine)}",
+    ]
     lines += [f"<br>{_text(note)}" for note in comparison.notes]
     return "\n".join(lines) + "\n"
 

@@ -13,7 +13,19 @@ from rich.table import Table
 from bench.compare import RunComparison
 from bench.model import ExperimentResult, FailureKind, Kind, Run, RunStatus, Summary
 from bench.ports import RunInfo
-from bench.reports.format import SYMBOLS, change, duration, interval, quantity, ratio, ratio_span, span, times, title
+from bench.reports.format import (
+    SYMBOLS,
+    change,
+    duration,
+    interval,
+    quantity,
+    ratio,
+    ratio_span,
+    side,
+    span,
+    times,
+    title,
+)
 from bench.reports.rows import counts, rows
 from bench.selftest import Trial
 from bench.tradeoffs import VariantSummary, speedup, tradeoffs
@@ -51,7 +63,7 @@ class TextReport:
     def comparison(self, comparison: RunComparison) -> str:
         """Two runs or targets: lines for what is not unchanged, worst first; the unchanged ones counted."""
         console = self._console()
-        console.print(f"base {escape(comparison.base)}  head {escape(comparison.head)}")
+        console.print(f"base {escape(side(comparison.base))}  head {escape(side(comparison.head))}")
         for line in comparison.notes:
             console.print(f"note: {escape(line)}", style="dim", soft_wrap=True)
         console.print()

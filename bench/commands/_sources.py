@@ -1,0 +1,115 @@
+"""Where the benchmarks of `run` and `compare` come from: our own suites, or a foreign tool's, unmodified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from bench.config import Config
+    from bench.model import Revision
+    from bench.sources.discovery import WorkerSource
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+OPTIONS = (
+    click.option("--asv", metavar="CONF", help="Benchmarks of an asv project: its asv.conf.json."),
+    click.option("--pytest", "pytest_path", metavar="PATH", help="Tests with the `benchmark` fixture."),
+    click.option("--command", "command_line", metavar="TEXT", help="A command line: whole-process time and memory."),
+)
+
+
+def source_options(function: F) -> F:
+    """Add --asv, --pytest and --command."""
+    for option in reversed(OPTIONS):
+        function = option(function)
+    return function
+
+
+def source_of(config: Config, chosen: Mapping[str, Any], revision: Revision | None = None) -> WorkerSource:
+    """The source that the options name; with `revision` its files are those of that commit.
+
+    Raises UsageError for two sources at once.
+    """
+    from bench.errors import UsageError
+
+    given = [name for name in ("asv", "pytest_path", "command_line") if chosen.get(name)]
+    if len(given) > 1:
+        raise UsageError("--asv, --pytest and --command name one source of benchmarks; give only one of them.")
+    where = _Places(config, revision)
+    if chosen.get("asv"):
+        from bench.sources.asv import AsvSource
+
+        return AsvSource(where.of(chosen["asv"]))
+    if chosen.get("pytest_path"):
+        from bench.sources.pytest_benchmark import PytestSource
+
+        return PytestSource(where.of(chosen["pytest_path"]))
+    if chosen.get("command_line"):
+        from bench.sources.command import CommandSource
+
+        return CommandSource(chosen["command_line"])
+    from bench.sources.native import NativeSource
+
+    return NativeSource([str(where.of(place)) if _is_path(config, place) else place for place in config.suites])
+
+
+def requirements_for(chosen: Mapping[str, Any]) -> list[str]:
+    """What both sides need beside the project: the foreign tool's runner, and what its configuration asks for."""
+    if chosen.get("asv"):
+        from bench.sources.asv import requirements_of
+
+        there = Path(chosen["asv"]).exists()  # in a bare repository it is not
+        return ["asv_runner>=0.2.1", *(requirements_of(chosen["asv"]) if there else [])]
+    if chosen.get("pytest_path"):
+        return ["pytest>=8.3"]
+    return []
+
+
+def _is_path(config: Config, place: str) -> bool:
+    return "/" in place or (config.root / place).is_dir()
+
+
+class _Places:
+    """Paths of the project as they are in a commit."""
+
+    def __init__(self, config: Config, revision: Revision | None) -> None:
+        self._config = config
+        self._revision = revision
+        self._files: Path | None = None
+
+    def of(self, place: str | Path) -> Path:
+        """The same place in the commit; as it is for the working tree, and outside the project."""
+        path = Path(place).expanduser()
+        path = path if path.is_absolute() else Path.cwd() / path
+        if self._revision is None or self._revision.dirty:
+            return path
+        from bench.targets.revision import Repository
+
+        repository = Repository.open(self._config.root)
+        if repository.bare:
+            return self._checkout() / Path(place)
+        top = repository.folder
+        for _ in Path(repository.prefix).parts:
+            top = top.parent
+        inside = path.resolve()
+        return self._checkout() / inside.relative_to(top) if inside.is_relative_to(top) else path
+
+    def _checkout(self) -> Path:
+        if self._files is None:
+            from bench.targets.cache import Cache
+            from bench.targets.revision import Repository
+
+            assert self._revision is not None
+            with Repository.open(self._config.root).snapshot(self._revision.commit) as snapshot:
+
+                def build(folder: Path) -> dict[str, Any]:
+                    snapshot.export(folder / "files")
+                    return {}
+
+                entry = Cache(self._config.cache).get({"kind": "suites", "tree": snapshot.tree}, build)
+            self._files = entry.folder / "files"
+        return self._files
