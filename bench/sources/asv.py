@@ -19,7 +19,7 @@ PIP_NAMES = {
 }  # fmt: skip
 """Packages that conda and pip call differently."""
 
-_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL)
+_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|,(?=(?>\s|//[^\n]*+|/\*.*?\*/)*+[}\]])', re.DOTALL)
 
 
 class AsvSource(WorkerSource):
