@@ -203,7 +203,9 @@ def _memory(change: Estimate, better: Better) -> Verdict:
 def _why_undecided(wall: Decision, disturbed: float, computing: bool, launches: int) -> str:
     if isnan(wall.interval.low):
         return f"only {launches} launches fitted into the budget"
-    parts = [f"{launches} launches leave {exp(wall.interval.low):.3f}–{exp(wall.interval.high):.3f}×"]
+    low, high = exp(max(-9.0, wall.interval.low)), exp(min(9.0, wall.interval.high))
+    open_ = f"{low:.3f}–{high:.3f}×" if low > 0.5 and high < 2 else "everything open"
+    parts = [f"{launches} launches leave {open_}"]
     if disturbed >= BUSY:
         parts.append(f"{disturbed:.0%} of the rounds were disturbed")
         if not computing:

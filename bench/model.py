@@ -216,14 +216,14 @@ class Policy:
     """How hard to look. Durations in nanoseconds."""
 
     launches: int = 7
-    rounds: int = 4
-    samples: int = 10  # per round, fewer for long calls, never under `min_samples`
-    min_samples: int = 3
+    rounds: int = 4  # fewer for calls of over 100 ms
+    samples: int = 10  # per round, fewer for calls of over 5 ms
     sample_ns: int = 1_000_000  # a sample lasts at least this long
-    round_ns: int = 50_000_000  # a round of long calls aims at this
+    side_ns: int = 200_000_000  # samples of one arm in one launch aim at this together
     warm_up_calls: int = 20
     warm_up_ns: int = 30_000_000
     warm_up_cap_ns: int = 2_000_000_000
+    warm_up_long_ns: int = 300_000_000  # the cap for calls of over 25 ms; longer calls than this get none
     budget_s: float | None = None  # per experiment: no launch starts after it; null: none
     gate: bool = False  # two arms, measured until a verdict is reached; `launches` is the most
     alpha: float = 0.01  # two-sided error of a gate over all its looks

@@ -29,6 +29,13 @@ class Source(Protocol):
         ...
 
 
+class Suites(Source, Protocol):
+    """A source whose benchmarks a worker can load."""
+
+    path: tuple[str, ...]
+    """What the worker must be able to import (see bench.loaders.paths); known after `discover`."""
+
+
 class Device(Protocol):
     """What a benchmark computes on. Lives in the worker."""
 
@@ -122,8 +129,8 @@ class Report(Protocol):
 class Progress(Protocol):
     """Told what happens while measuring; must never fail."""
 
-    def plan(self, experiments: Sequence[str], launches: Sequence[int]) -> None:
-        """Names and planned launches, before the first."""
+    def plan(self, experiments: Sequence[str], launches: Sequence[int], budgets: Sequence[float | None]) -> None:
+        """Names, most launches and most seconds (null: no limit) of each, before the first."""
         ...
 
     def rehearsing(self, experiment: int) -> None:

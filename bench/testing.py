@@ -80,7 +80,7 @@ class SilentProgress:
         self.messages: list[str] = []
         self.launches = 0
 
-    def plan(self, experiments: Sequence[str], launches: Sequence[int]) -> None:
+    def plan(self, experiments: Sequence[str], launches: Sequence[int], budgets: Sequence[float | None]) -> None:
         """See bench.ports.Progress."""
 
     def rehearsing(self, experiment: int) -> None:

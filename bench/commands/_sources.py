@@ -11,14 +11,20 @@ import click
 if TYPE_CHECKING:
     from bench.config import Config
     from bench.model import Revision
-    from bench.sources.discovery import WorkerSource
+    from bench.ports import Suites
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 OPTIONS = (
     click.option("--asv", metavar="CONF", help="Benchmarks of an asv project: its asv.conf.json."),
-    click.option("--pytest", "pytest_path", metavar="PATH", help="Tests with the `benchmark` fixture."),
-    click.option("--command", "command_line", metavar="TEXT", help="A command line: whole-process time and memory."),
+    click.option("--pytest", "tests", multiple=True, metavar="PATH", help="Tests with the `benchmark` fixture."),
+    click.option(
+        "--command",
+        "commands",
+        multiple=True,
+        metavar="TEXT",
+        help="A command line: whole-process time and memory; of several the first is the baseline.",
+    ),
 )
 
 
@@ -29,14 +35,14 @@ def source_options(function: F) -> F:
     return function
 
 
-def source_of(config: Config, chosen: Mapping[str, Any], revision: Revision | None = None) -> WorkerSource:
+def source_of(config: Config, chosen: Mapping[str, Any], revision: Revision | None = None) -> Suites:
     """The source that the options name; with `revision` its files are those of that commit.
 
     Raises UsageError for two sources at once.
     """
     from bench.errors import UsageError
 
-    given = [name for name in ("asv", "pytest_path", "command_line") if chosen.get(name)]
+    given = [name for name in ("asv", "tests", "commands") if chosen.get(name)]
     if len(given) > 1:
         raise UsageError("--asv, --pytest and --command name one source of benchmarks; give only one of them.")
     where = _Places(config, revision)
@@ -44,14 +50,14 @@ def source_of(config: Config, chosen: Mapping[str, Any], revision: Revision | No
         from bench.sources.asv import AsvSource
 
         return AsvSource(where.of(chosen["asv"]))
-    if chosen.get("pytest_path"):
+    if chosen.get("tests"):
         from bench.sources.pytest_benchmark import PytestSource
 
-        return PytestSource(where.of(chosen["pytest_path"]))
-    if chosen.get("command_line"):
+        return PytestSource([str(where.of(place)) for place in chosen["tests"]])
+    if chosen.get("commands"):
         from bench.sources.command import CommandSource
 
-        return CommandSource(chosen["command_line"])
+        return CommandSource(chosen["commands"])
     from bench.sources.native import NativeSource
 
     return NativeSource([str(where.of(place)) if _is_path(config, place) else place for place in config.suites])
@@ -64,7 +70,7 @@ def requirements_for(chosen: Mapping[str, Any]) -> list[str]:
 
         there = Path(chosen["asv"]).exists()  # in a bare repository it is not
         return ["asv_runner>=0.2.1", *(requirements_of(chosen["asv"]) if there else [])]
-    if chosen.get("pytest_path"):
+    if chosen.get("tests"):
         return ["pytest>=8.3"]
     return []
 

@@ -213,7 +213,8 @@ def _suite_revision(config: Config, suite_from: str, base: Target, head: Target)
 
 
 def _suite_notes(problems: Sequence[Failure]) -> list[str]:
-    return [f"{len(problems)} suites could not be read; the first: {problems[0].message}"] if problems else []
+    noun = "suite" if len(problems) == 1 else "suites"
+    return [f"{len(problems)} {noun} could not be read; the first: {problems[0].message}"] if problems else []
 
 
 def _trust(store: Store, fingerprint: str) -> str:

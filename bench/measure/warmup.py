@@ -17,36 +17,66 @@ Batch = Callable[[int], tuple[int, int]]
 """loops → (wall ns, CPU ns)."""
 
 
+LONG_NS = 25_000_000
+"""A call from which warm-up is counted in time alone: models are warm after four calls (study, section 5)."""
+
+VERY_LONG_NS = 100_000_000
+"""A call that is not repeated to calibrate: nothing can preempt so much of it that the loops would be wrong."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Frozen for every launch of a variant: calls in a sample, samples in a round."""
+    """Frozen for every launch of a variant: calls in a sample, samples in a round, rounds in a launch."""
 
     loops: int
     samples: int
+    rounds: int
     call_ns: int
 
 
-def calibrate(batch: Batch, policy: Policy) -> Sampling:
+def calibrate(batch: Batch, policy: Policy, first_call_ns: int = 0) -> Sampling:
     """Double the loops until a sample lasts long enough, then aim exactly.
 
-    The smallest of three batches is believed, so that a preempted one does not shrink the loops.
+    The smallest of three batches is believed, so that a preempted one does not shrink the loops. A
+    first call of over VERY_LONG_NS is believed at once, after one more that is no first one.
     """
+    if first_call_ns >= VERY_LONG_NS:
+        call = max(1, batch(1)[0])
+        if call >= policy.sample_ns:
+            return Sampling(1, *_spread(call, policy), call)
     loops = 1
     while True:
         best = max(1, min(batch(loops)[0] for _ in range(3)))
         if best >= policy.sample_ns or loops >= 1 << 30:
             break
         loops = min(loops * 100, max(loops * 2, int(loops * policy.sample_ns / best * 1.05)))
-    call = best / loops
-    samples = int(policy.round_ns / (call * loops))
-    return Sampling(loops, max(policy.min_samples, min(policy.samples, samples)), max(1, round(call)))
+    return Sampling(loops, *_spread(best, policy), max(1, round(best / loops)))
 
 
-def warm_up(batch: Batch, loops: int, policy: Policy) -> tuple[int, bool]:
-    """Run until steady. Returns (calls made, whether a steady state was seen before the cap)."""
+def _spread(sample_ns: int, policy: Policy) -> tuple[int, int]:
+    """(samples a round, rounds) of one arm in one launch.
+
+    After about 20 ms per side the rest of the difference belongs to the process (study, section 1):
+    long calls get few samples and many launches.
+    """
+    fewest = 4 if sample_ns < VERY_LONG_NS else 2 if sample_ns < 5 * VERY_LONG_NS else 1
+    wanted = max(fewest, min(policy.rounds * policy.samples, policy.side_ns // sample_ns))
+    rounds = min(policy.rounds, wanted)
+    return wanted // rounds, rounds
+
+
+def warm_up(batch: Batch, loops: int, call_ns: int, policy: Policy) -> tuple[int, bool]:
+    """Run until steady. Returns (calls made, whether a steady state was seen before the cap).
+
+    A long call is warm after fewer calls than a short one: its cap is shorter, and a call that is
+    longer than that cap was warmed by its first call.
+    """
+    cap = policy.warm_up_long_ns if call_ns >= LONG_NS else policy.warm_up_cap_ns
+    if call_ns >= cap:
+        return 0, False
     calls, spent = 0, 0
     walls: list[int] = []
-    while spent < policy.warm_up_cap_ns:
+    while spent < cap:
         wall, _ = batch(loops)
         walls.append(wall)
         calls += loops

@@ -19,6 +19,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from bench.measure.channel import Channel, Message
 from bench.measure.meters.disturbance import read_counters
 from bench.measure.meters.memory import peak_resident_bytes
 from bench.measure.meters.time import SystemClock, prepared_batch, timed_batch
-from bench.measure.warmup import calibrate, warm_up
+from bench.measure.warmup import Sampling, calibrate, warm_up
 from bench.model import FailureKind, Policy
 
 DETAIL_LINES = 12
@@ -182,17 +183,17 @@ class Worker:
     def do_calibrate(self, request: Message) -> Message:
         """Choose loops and samples."""
         if self._only:
-            return {"loops": 1, "samples": 1, "call_ns": max(1, self._only[0][0])}
-        sampling = calibrate(self._pace, Policy(**request["policy"]))
+            return asdict(Sampling(loops=1, samples=1, rounds=1, call_ns=max(1, self._only[0][0])))
+        sampling = calibrate(self._pace, Policy(**request["policy"]), request["first_call_ns"])
         self._calls_s.append(sampling.call_ns * 1e-9)
-        return {"loops": sampling.loops, "samples": sampling.samples, "call_ns": sampling.call_ns}
+        return asdict(sampling)
 
     def do_warm_up(self, request: Message) -> Message:
         """Warm up to a steady state; find out which priority is permitted."""
         self._first = None
         calls, steady = 1, False
         if not self._only:
-            calls, steady = warm_up(self._pace, request["loops"], Policy(**request["policy"]))
+            calls, steady = warm_up(self._pace, request["loops"], request["call_ns"], Policy(**request["policy"]))
         priority = "normal"
         if request["elevate"]:
             priority = self._elevate(fifo=request["fifo"])
@@ -208,7 +209,8 @@ class Worker:
         else:
             self._enter_fifo(True)
             try:
-                self._batch(1)
+                if request["untimed"]:
+                    self._batch(1)
                 samples = [self._batch(loops) for _ in range(count)]
             finally:
                 self._enter_fifo(False)

@@ -13,12 +13,14 @@ QUIET_S = 10.0
 
 
 class Estimator:
-    """How long the rest takes: the mean launch of each experiment so far times its launches to come."""
+    """How long the rest takes: the mean launch of each experiment so far times what is to come."""
 
-    def __init__(self, names: Sequence[str], launches: Sequence[int]) -> None:
+    def __init__(self, names: Sequence[str], launches: Sequence[int], budgets: Sequence[float | None]) -> None:
         self.names = list(names)
         self.left = list(launches)
         self.total = sum(launches)
+        self.bounded = any(b is not None for b in budgets)
+        self._budgets = list(budgets)
         self._seconds: list[list[float]] = [[] for _ in names]
 
     def launch_done(self, experiment: int, seconds: float) -> None:
@@ -41,8 +43,16 @@ class Estimator:
         if not known:
             return None
         mean = sum(known) / len(known)
-        own = [sum(s) / len(s) if s else mean for s in self._seconds]
-        return sum(n * each for n, each in zip(self.left, own, strict=True))
+        total = 0.0
+        for left, seconds, budget in zip(self.left, self._seconds, self._budgets, strict=True):
+            rest = left * (sum(seconds) / len(seconds) if seconds else mean)
+            total += rest if budget is None or not left else min(rest, max(0.0, budget - sum(seconds)))
+        return total
+
+    def words(self) -> str:
+        """`about 12 s left`; `at most` where experiments end as soon as they are decided."""
+        left = self.remaining_s()
+        return "" if left is None else f"{'at most' if self.bounded else 'about'} {duration(left)} left"
 
 
 class LineProgress:
@@ -58,12 +68,12 @@ class LineProgress:
         self._clock = clock
         self._every = every
         self._last = clock()
-        self._estimator = Estimator((), ())
+        self._estimator = Estimator((), (), ())
         self._named: set[str] = set()
 
-    def plan(self, experiments: Sequence[str], launches: Sequence[int]) -> None:
+    def plan(self, experiments: Sequence[str], launches: Sequence[int], budgets: Sequence[float | None]) -> None:
         """Say what is coming."""
-        self._estimator = Estimator(experiments, launches)
+        self._estimator = Estimator(experiments, launches, budgets)
         noun = "experiment" if len(experiments) == 1 else "experiments"
         self.message(f"{len(experiments)} {noun}, at most {sum(launches)} launches")
 
@@ -90,9 +100,7 @@ class LineProgress:
 
     def _maybe(self) -> None:
         if self._clock() - self._last >= self._every:
-            left = self._estimator.remaining_s()
-            about = "" if left is None else f", about {duration(left)} left"
-            self.message(f"{self._estimator.done} of {self._estimator.total} launches{about}")
+            self.message(f"{self._estimator.done} of {self._estimator.total} launches, {self._estimator.words()}")
 
 
 class BarProgress:
@@ -106,11 +114,11 @@ class BarProgress:
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("launches"),
             TimeElapsedColumn(), TextColumn("{task.fields[left]}"), console=Console(stderr=True), transient=True,
         )  # fmt: skip
-        self._estimator = Estimator((), ())
+        self._estimator = Estimator((), (), ())
 
-    def plan(self, experiments: Sequence[str], launches: Sequence[int]) -> None:
+    def plan(self, experiments: Sequence[str], launches: Sequence[int], budgets: Sequence[float | None]) -> None:
         """Show the bar."""
-        self._estimator = Estimator(experiments, launches)
+        self._estimator = Estimator(experiments, launches, budgets)
         self._task = self._bar.add_task("planning", total=sum(launches), left="")
         self._bar.start()
 
@@ -139,6 +147,5 @@ class BarProgress:
         self._bar.stop()
 
     def _show(self, description: str) -> None:
-        left = self._estimator.remaining_s()
-        text = "" if left is None else f"about {duration(left)} left"
-        self._bar.update(self._task, completed=self._estimator.done, description=description, left=text)
+        words = self._estimator.words()
+        self._bar.update(self._task, completed=self._estimator.done, description=description, left=words)

@@ -77,6 +77,21 @@ class Cache:
             raise HostError(f"The cache {self.root} lost {key} while it was made; is it on a shared disk?")
         return found
 
+    @contextlib.contextmanager
+    def workplace(self, *, say: Say = silent) -> Iterator[Path]:
+        """An empty folder for one build at a time, always at the same path.
+
+        Compilers write the path into what they make: only so are equal sources equal artifacts.
+        """
+        place = self.root / "build"
+        with self._lock("build", say):
+            _remove(place)
+            place.mkdir(parents=True)
+            try:
+                yield place
+            finally:
+                _remove(place)
+
     def entries(self) -> list[Entry]:
         """All whole entries, the longest unused first."""
         found = [read_entry(f) for f in self.root.glob("*") if len(f.name) == KEY_DIGITS] if self.root.is_dir() else []
@@ -128,7 +143,7 @@ class Cache:
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    say("another bench is building the same target; waiting")
+                    say("another bench is building; waiting")
                     fcntl.flock(handle, fcntl.LOCK_EX)
             yield
         finally:

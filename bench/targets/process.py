@@ -7,9 +7,10 @@ import re
 import shlex
 import signal
 import subprocess
+import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bench.errors import HostError
@@ -44,7 +45,7 @@ def run_quietly(
     environment: Mapping[str, str] | None = None,
     log: Path | None = None,
 ) -> str:
-    """What the command printed on stdout. It runs in a process group of its own, which ends with it.
+    """What the command printed on stdout. It runs in a process group of its own, which ends with it or with us.
 
     environment: all variables; by default ours, less those that would redirect an installer.
     log: file that keeps all output of a command that fails.
@@ -61,7 +62,8 @@ def run_quietly(
             raise HostError(f"{what} failed: {command[0]} cannot be started ({error.strerror}).") from None
         code: int | None = None
         try:
-            code = process.wait(timeout=timeout_s)
+            with _reaper(process.pid):
+                code = process.wait(timeout=timeout_s)
         except subprocess.TimeoutExpired:
             pass
         finally:
@@ -79,6 +81,27 @@ def run_quietly(
                 log.write_text(f"{shlex.join(command)}\n{printed}", encoding="utf-8")
                 kept = f" (all of it in {log})"
         raise HostError(f"{what} failed: `{shlex.join(command)}` {ended}, saying{kept}: {_last_lines(printed)}.")
+
+
+@contextmanager
+def _reaper(group: int) -> Iterator[None]:
+    """Let the group die even with our kill -9: what goes on building would meddle with the next build."""
+    reaper = subprocess.Popen(
+        [sys.executable, "-m", "bench.measure.reaper"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    assert reaper.stdin is not None
+    with suppress(OSError):
+        reaper.stdin.write(f"+{group}\n".encode())
+        reaper.stdin.flush()
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            reaper.stdin.write(f"-{group}\n".encode())
+        with suppress(OSError):
+            reaper.stdin.close()
+        reaper.wait()
 
 
 def _last_lines(text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -160,19 +159,20 @@ class _Workshop:
         installer, label = self.installer, snapshot.label
 
         def build(folder: Path) -> dict[str, Any]:
-            self._say(f"building {label}")
-            source = folder / SOURCE
-            project = snapshot.export(source)
-            if (source / ".gitmodules").is_file():
-                self._say(f"{label} has git submodules; they are not part of the build")
-            if not is_installable(project):
-                place = project / "src" if (project / "src").is_dir() else project
-                installer.compile(place)
-                return {"wheel": None, "folder": str(place.relative_to(folder)), "digest": digest(place)}
-            snapshot.add_history(source)
-            wheel = installer.build(project, folder, label)
-            shutil.rmtree(source, ignore_errors=True)
-            return {"wheel": wheel.name}
+            with self._cache.workplace(say=self._say) as place:
+                self._say(f"building {label}")
+                source = place / SOURCE
+                project = snapshot.export(source)
+                if (source / ".gitmodules").is_file():
+                    self._say(f"{label} has git submodules; they are not part of the build")
+                if is_installable(project):
+                    snapshot.add_history(source)
+                    return {"wheel": installer.build(project, folder, label).name}
+                source.rename(folder / SOURCE)
+            inside = Path(SOURCE, snapshot.repository.prefix)
+            inside = inside / "src" if (folder / inside / "src").is_dir() else inside
+            installer.compile(folder / inside)
+            return {"wheel": None, "folder": str(inside), "digest": digest(folder / inside)}
 
         what = {
             "kind": "wheel",

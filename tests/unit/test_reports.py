@@ -122,7 +122,7 @@ def test_the_list_of_runs_names_failures():
 
 
 def test_the_estimate_is_what_each_experiment_took_so_far():
-    estimator = Estimator(["a", "b"], [3, 2])
+    estimator = Estimator(["a", "b"], [3, 2], [None, None])
     assert estimator.remaining_s() is None
     estimator.launch_done(0, 10.0)
     assert estimator.remaining_s() == 2 * 10 + 2 * 10  # b is unknown: the mean of all
@@ -132,10 +132,17 @@ def test_the_estimate_is_what_each_experiment_took_so_far():
     assert (estimator.remaining_s(), estimator.done) == (1.0, 4)
 
 
+def test_a_budget_bounds_the_estimate():
+    estimator = Estimator(["a", "b"], [50, 50], [60.0, 60.0])
+    estimator.launch_done(0, 10.0)
+    assert estimator.remaining_s() == 50 + 60
+    assert estimator.words() == "at most 1 min 50 s left"
+
+
 def test_a_log_gets_a_line_now_and_then():
     lines, now = [], [0.0]
     progress = LineProgress(lines.append, clock=lambda: now[0], every=10)
-    progress.plan(["a"], [4])
+    progress.plan(["a"], [4], [None])
     for _ in range(4):
         now[0] += 6
         progress.launch_done(0, 6.0)
