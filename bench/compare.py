@@ -277,9 +277,7 @@ def compare_runs(base: Run, head: Run) -> RunComparison:
         (old_experiment, old), (new_experiment, new) = left[key], right[key]
         versions = {old_experiment.experiment.benchmark.version, new_experiment.experiment.benchmark.version}
         arms.append(_compare_arm(name, old, new, comparable=comparable, same_version=len(versions) == 1))
-    return RunComparison(
-        base=base.key, head=head.key, arms=tuple(arms), notes=tuple(notes), machine=head.machine.label
-    )
+    return RunComparison(base=base.key, head=head.key, arms=tuple(arms), notes=tuple(notes), machine=head.machine.label)
 
 
 def _compare_arm(name: str, old: ArmResult, new: ArmResult, *, comparable: bool, same_version: bool) -> ArmComparison:

@@ -73,7 +73,7 @@ def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
             reason = f"CPU time {cpu.state.value} ({exp(cpu.interval.value):.3f}×): waiting or parallelism changed"
     elif cpu.decided and computing and disturbed >= BUSY:
         verdict, basis = _VERDICTS[cpu.state], CPU_TIME.name
-        reason = f"on CPU time: the machine was busy in {disturbed:.0%} of the rounds and the wall clock cannot tell"
+        reason = f"on CPU time: {disturbed:.0%} of the rounds were disturbed, so the wall clock cannot tell"
     elif final:
         reason = _why_undecided(wall, disturbed, computing, launches)
     found[TIME.name] = replace(found[TIME.name], verdict=verdict if basis != CPU_TIME.name else Verdict.INCONCLUSIVE)

@@ -30,8 +30,11 @@ from bench.reports.rows import counts, rows
 from bench.selftest import Trial
 from bench.tradeoffs import VariantSummary, speedup, tradeoffs
 
-WIDTH = 160
+WIDTH = 200
 """Columns where the output is not a terminal: logs scroll sideways better than they wrap."""
+
+WHOLE = ("variant", "base → head", "head / base", "measured")
+"""Columns of a comparison that are not wrapped: the reason gives way first."""
 
 MISSING = "—"
 
@@ -116,7 +119,7 @@ def _table(first: str, *columns: str) -> Table:
     table.add_column(first, overflow="fold", min_width=10)
     for column in columns:
         left = column in ("variant", "metric", "reason", "suites", "machine", "commit", "workload")
-        table.add_column(column, justify="left" if left else "right", overflow="fold", no_wrap=column == "variant")
+        table.add_column(column, justify="left" if left else "right", overflow="fold", no_wrap=column in WHOLE)
     return table
 
 

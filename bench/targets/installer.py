@@ -95,4 +95,5 @@ class Installer:
             )
         with tempfile.TemporaryDirectory(prefix="bench-pip-") as empty:  # pip may be run from where no module lies
             command = [*self.interpreter.pip, *arguments]
-            run_quietly(command, what=what, timeout_s=self.timeout_s, folder=Path(empty), log=self.log)
+            run_quietly(command, what=what, timeout_s=self.timeout_s, folder=Path(empty), log=self.log,
+                        guarded=True)  # fmt: skip

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from bench.errors import HostError
@@ -44,11 +44,13 @@ def run_quietly(
     folder: Path,
     environment: Mapping[str, str] | None = None,
     log: Path | None = None,
+    guarded: bool = False,
 ) -> str:
-    """What the command printed on stdout. It runs in a process group of its own, which ends with it or with us.
+    """What the command printed on stdout. It runs in a process group of its own, which ends with it.
 
     environment: all variables; by default ours, less those that would redirect an installer.
     log: file that keeps all output of a command that fails.
+    guarded: the group ends with our kill -9 too, for commands that would meddle with the next ones.
     Raises HostError that names `what` failed, the command and its last lines.
     """
     environment = environment if environment is not None else _installers_environment()
@@ -62,7 +64,7 @@ def run_quietly(
             raise HostError(f"{what} failed: {command[0]} cannot be started ({error.strerror}).") from None
         code: int | None = None
         try:
-            with _reaper(process.pid):
+            with _reaper(process.pid) if guarded else nullcontext():
                 code = process.wait(timeout=timeout_s)
         except subprocess.TimeoutExpired:
             pass
@@ -85,9 +87,9 @@ def run_quietly(
 
 @contextmanager
 def _reaper(group: int) -> Iterator[None]:
-    """Let the group die even with our kill -9: what goes on building would meddle with the next build."""
+    scratch = tempfile.mkdtemp(prefix="bench-reaper-")  # the reaper removes it
     reaper = subprocess.Popen(
-        [sys.executable, "-m", "bench.measure.reaper"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        [sys.executable, "-m", "bench.measure.reaper", scratch], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     assert reaper.stdin is not None

@@ -108,7 +108,7 @@ def test_on_a_busy_machine_computing_work_is_decided_on_cpu_time_and_says_so():
     assert cpu_bound(*result.results)
     answer = judge(result)
     assert (answer.verdict, answer.basis) == (Verdict.REGRESSED, "cpu_time")
-    assert "on CPU time: the machine was busy in 100% of the rounds" in answer.reason
+    assert "on CPU time: 100% of the rounds were disturbed" in answer.reason
 
 
 def test_on_a_quiet_machine_the_wall_clock_alone_decides():

@@ -1,7 +1,9 @@
 """Revisions and working trees become workers that import exactly them: real repositories and builds, no network."""
 
 import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -213,3 +215,58 @@ def test_a_shallow_clone_gives_what_it_has_and_says_what_is_missing(project, cac
     assert parse_side("main", project=shallow).revision == "main"
     with pytest.raises(UsageError, match="fetch more history"):
         default_base(shallow)
+
+
+def test_all_revisions_are_built_at_one_path_so_that_equal_sources_are_equal_artifacts(project, side, write, backend):
+    text = backend.replace("def build_wheel", "import os\ndef build_wheel", 1).replace(
+        'if pathlib.Path("broken.txt")', 'pathlib.Path("src/shop/built.py").write_text(repr(os.getcwd()))\n'
+        '    if pathlib.Path("broken.txt")',
+    )  # fmt: skip
+    write(project, "backend.py", text)
+    git_add(project)
+    first = side(".")
+    write(project, "README.md", "More words.")
+    second = side(".")
+    assert first.label != second.label
+    assert identical(first, second)
+
+
+def git_add(project):
+    subprocess.run(["git", "add", "."], cwd=project, check=True)
+
+
+def test_a_build_ends_with_a_bench_that_is_killed_and_the_next_one_is_whole(project, cache, side, tmp_path, write):
+    pid_file = tmp_path / "pid"
+    good = (project / "backend.py").read_text()
+    write(project, "backend.py", f"""\
+        import os, pathlib, time
+        pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))
+        time.sleep(600)
+        """)  # fmt: skip
+    code = (
+        "import sys; from pathlib import Path; from bench.targets import parse_side, resolve; p = Path(sys.argv[1]);"
+        "resolve(parse_side('.', project=p), project=p, cache=Path(sys.argv[2]))"
+    )
+    bench = subprocess.Popen([sys.executable, "-c", code, str(project), str(cache)], stderr=subprocess.DEVNULL)
+    try:
+        assert eventually(lambda: pid_file.is_file() and pid_file.read_text())
+    finally:
+        bench.kill()
+        bench.wait()
+    assert eventually(lambda: not alive(int(pid_file.read_text())))
+    (project / "backend.py").write_text(good)
+    assert installed_version(side("."), "shop") == "1.0"
+
+
+def eventually(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not (met := condition()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return met
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
