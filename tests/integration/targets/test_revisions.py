@@ -223,16 +223,11 @@ def test_all_revisions_are_built_at_one_path_so_that_equal_sources_are_equal_art
         '    if pathlib.Path("broken.txt")',
     )  # fmt: skip
     write(project, "backend.py", text)
-    git_add(project)
     first = side(".")
     write(project, "README.md", "More words.")
     second = side(".")
     assert first.label != second.label
     assert identical(first, second)
-
-
-def git_add(project):
-    subprocess.run(["git", "add", "."], cwd=project, check=True)
 
 
 def test_a_build_ends_with_a_bench_that_is_killed_and_the_next_one_is_whole(project, cache, side, tmp_path, write):
