@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import ConfigError
+from bench.policy import Rule, read_rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,9 +21,10 @@ class Config:
     database: SQLAlchemy URL or path of a SQLite file.
     suites: folders or importable packages that hold benchmarks.
     profile: `quick` or `full`.
-    state: folder for the database, the spool and the lock of this project.
+    state: folder for the database and the spool of this project.
     cache: folder for built artifacts, shared by all projects.
     tags: what people call this machine.
+    policy: what matters for which benchmark; only in pyproject.toml (see bench.policy).
     """
 
     root: Path
@@ -32,9 +34,10 @@ class Config:
     state: Path = Path(".bench")
     cache: Path = Path("~/.cache/inference-bench")
     tags: tuple[str, ...] = ()
+    policy: tuple[Rule, ...] = ()
 
 
-SETTINGS = tuple(f.name for f in fields(Config) if f.name != "root")
+SETTINGS = tuple(f.name for f in fields(Config) if f.name not in ("root", "policy"))
 
 
 def load_config(
@@ -48,6 +51,7 @@ def load_config(
     environ = os.environ if environ is None else environ
     root, table = _project(cwd)
     values: dict[str, Any] = {}
+    rules = read_rules(table.pop("policy", []), f"[tool.bench] of {root / 'pyproject.toml'}")
     for name, value in table.items():
         values[name] = _check(name, value, f"[tool.bench] of {root / 'pyproject.toml'}")
     for name in SETTINGS:
@@ -66,6 +70,7 @@ def load_config(
     return Config(
         root=root, database=database, suites=tuple(values.get("suites", ("suites",))),
         profile=values.get("profile", "quick"), state=state, cache=cache, tags=tuple(values.get("tags", ())),
+        policy=rules,
     )  # fmt: skip
 
 
@@ -85,7 +90,7 @@ def _project(cwd: Path) -> tuple[Path, dict[str, Any]]:
             table = document.get("tool", {}).get("bench", {})
             if not isinstance(table, dict):
                 raise ConfigError(f"[tool.bench] of {file} must be a table.")
-            return folder, table
+            return folder, dict(table)
     return cwd, {}
 
 

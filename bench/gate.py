@@ -32,9 +32,6 @@ BUSY = 0.2
 CPU_BOUND = 0.9
 """CPU time / wall time of the least disturbed sample from which a call counts as computing, not waiting."""
 
-MEMORY_FLOOR = 0.05
-"""Smallest relative change of peak memory that is called one."""
-
 REPORTED_ONLY = ("first_call", "set_up", "memory_growth", "throughput", "cpu_time")
 """Shown, but no verdict of the gate rests on them alone: throughput follows time, the others are one value a launch."""
 
@@ -80,7 +77,8 @@ def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
     if CPU_TIME.name in found:
         decided = verdict if basis == CPU_TIME.name else Verdict.INCONCLUSIVE
         found[CPU_TIME.name] = replace(found[CPU_TIME.name], verdict=decided)
-    comparisons = tuple(_other(c) for c in found.values())
+    floor = result.experiment.policy.memory_floor
+    comparisons = tuple(_other(c, floor) for c in found.values())
     gating = [c for c in comparisons if c.metric.name not in REPORTED_ONLY or c.metric.name == basis]
     if basis == CPU_TIME.name:
         gating = [c for c in gating if c.metric.name != TIME.name]
@@ -178,24 +176,24 @@ def _decision(result: ExperimentResult, metric: str, final: bool) -> Decision:
     )  # fmt: skip
 
 
-def _other(comparison: Comparison) -> Comparison:
+def _other(comparison: Comparison, memory_floor: float) -> Comparison:
     """Memory needs a change that matters; what is one value a launch and only reported gets no verdict."""
     metric = comparison.metric
     if metric.name in REPORTED_ONLY and metric.name != CPU_TIME.name:
         return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason="shown, not judged")
     if metric.kind is Kind.MEMORY and metric.summary is Summary.LAUNCH:
-        return replace(comparison, verdict=_memory(comparison.change, metric.better))
+        return replace(comparison, verdict=_memory(comparison.change, metric.better, memory_floor))
     return comparison
 
 
-def _memory(change: Estimate, better: Better) -> Verdict:
+def _memory(change: Estimate, better: Better, floor: float) -> Verdict:
     if change.low is None or change.high is None:
         return Verdict.INCONCLUSIVE
     worse = Verdict.REGRESSED if better is Better.LOWER else Verdict.IMPROVED
     good = Verdict.IMPROVED if better is Better.LOWER else Verdict.REGRESSED
-    if change.low > 1 + MEMORY_FLOOR:
+    if change.low > 1 + floor:
         return worse
-    if change.high < 1 - MEMORY_FLOOR:
+    if change.high < 1 - floor:
         return good
     return Verdict.UNCHANGED
 

@@ -229,6 +229,7 @@ class Policy:
     alpha: float = 0.01  # two-sided error of a gate over all its looks
     floor: float = 0.01  # smallest relative change of time that is called one
     margin: float = 0.02  # UNCHANGED: the whole interval lies inside ± this
+    memory_floor: float = 0.05  # smallest relative change of peak memory that is called one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 
 from bench.compare import ArmComparison
 from bench.experiment import run_experiments
 from bench.gate import confirmed, enough, judge, wants_confirmation
 from bench.model import Arm, Benchmark, Experiment, ExperimentResult, Policy, Target, Variant
+from bench.policy import Rule, apply
 from bench.ports import Progress
 from bench.stats.sequential import CONFIRMATION_LAUNCHES, LOOKS
 
@@ -26,15 +28,17 @@ def plan_pairs(
     *,
     policy: Policy,
     seed: int,
+    rules: Sequence[Rule] = (),
+    today: date | None = None,
 ) -> list[Experiment]:
-    """One experiment a variant, base first."""
+    """One experiment a variant, base first; `rules` that have not expired `today` change its policy."""
     by_name = {b.name: b for b in benchmarks}
     variants = [replace(v, baseline=False) for variants in chosen for v in variants]
     return [
         Experiment(
             benchmark=by_name[variant.benchmark],
             arms=(Arm(variant=variant, target=base), Arm(variant=variant, target=head)),
-            policy=policy,
+            policy=apply(rules, variant.name, policy, today or datetime.now(UTC).date()),
             seed=seed + index,
         )
         for index, variant in enumerate(variants)

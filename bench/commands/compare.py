@@ -151,12 +151,12 @@ def _measured(
     chosen = select(found.benchmarks, selectors, None if selectors else config.profile)
     experiments = plan_pairs(
         found.benchmarks, chosen, base, head, policy=replace(GATE, budget_s=budget, launches=launches),
-        seed=secrets.randbelow(2**31) if seed is None else seed,
+        seed=secrets.randbelow(2**31) if seed is None else seed, rules=config.policy,
     )  # fmt: skip
     if not experiments:
         raise MissingError(f"nothing to measure: {'; '.join(p.message for p in found.problems) or 'no benchmark'}.")
     machine = read_machine(config.tags)
-    notes = [*_suite_notes(found.problems), _trust(store, machine.fingerprint)]
+    notes = [*_suite_notes(found.problems), *_rule_notes(config), _trust(store, machine.fingerprint)]
     if not measure_identical and identical(base, head):
         same = "both sides run the same bytes: nothing to measure"
         names = [e.arms[0].variant.name for e in experiments]
@@ -215,6 +215,15 @@ def _suite_revision(config: Config, suite_from: str, base: Target, head: Target)
 def _suite_notes(problems: Sequence[Failure]) -> list[str]:
     noun = "suite" if len(problems) == 1 else "suites"
     return [f"{len(problems)} {noun} could not be read; the first: {problems[0].message}"] if problems else []
+
+
+def _rule_notes(config: Config) -> list[str]:
+    from datetime import UTC, datetime
+
+    from bench.policy import expired
+
+    gone = expired(config.policy, datetime.now(UTC).date())
+    return [f"the policy for {r.match} expired on {r.expires} and is ignored: {r.reason}" for r in gone]
 
 
 def _trust(store: Store, fingerprint: str) -> str:
