@@ -36,6 +36,7 @@ from bench.model import (
     Summary,
 )
 from bench.ports import Progress
+from bench.stats.boundaries import LOOKS
 
 MINUTE_S = 60.0
 
@@ -104,7 +105,9 @@ class ExperimentRunner:
         policy = self.experiment.policy
         if self._settled:
             return False
-        if policy.budget_s is not None and self._spent_s >= policy.budget_s:
+        # A budget that ends before the first look would spend time and learn nothing.
+        fewest = LOOKS[0] if policy.gate else 0
+        if policy.budget_s is not None and self._spent_s >= policy.budget_s and len(self._launches) >= fewest:
             return False
         return len(self._launches) < policy.launches and any(s.failure is None for s in self._arms)
 

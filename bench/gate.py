@@ -150,6 +150,8 @@ def _failed(name: str, base: ArmResult, head: ArmResult) -> ArmComparison | None
     failures = [(w, r.failure) for w, r in (("base", base), ("head", head)) if r.failure is not None]
     if not failures:
         return None
+    # The arm beside one that failed in its set-up is not launched either: the cause is named, not the consequence.
+    failures = [f for f in failures if f[1].kind is not FailureKind.UNMEASURED] or failures
     where, failure = failures[0]
     if len(failures) == 2:
         where = "base and head"

@@ -21,7 +21,10 @@ POLICIES = {
 }
 """Seven launches are the fewest whose 20 % trimmed mean drops one at each end and keeps five."""
 
-_SELECTOR = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<axes>[^\[\]]*)\])?")
+_NEXT_AXIS = re.compile(r",(?=\s*\w+=)")
+"""A comma before another axis: values may hold commas themselves."""
+
+_SELECTOR = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<axes>.*)\])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ def parse(text: str) -> Selector:
     match = _SELECTOR.fullmatch(text.strip())
     axes: dict[str, str] = {}
     if match is not None:
-        for part in filter(None, (match["axes"] or "").split(",")):
+        for part in filter(None, _NEXT_AXIS.split(match["axes"] or "")):
             axis, equals, value = part.partition("=")
             if not equals:
                 match = None

@@ -81,17 +81,15 @@ def command(
     measured together in interleaved pairs until each benchmark is decided. Two stored runs cannot
     be paired: their times are never decided; sizes and answers are.
     """  # noqa: D301 - click reads the backspace
-    from pathlib import Path
-
     from bench.errors import UsageError
     from bench.targets.parse import parse_side
 
     config = config_of(suites=suites, database=database, profile=profile)
-    files = [side is not None and (side.endswith(".json") or Path(side).is_file()) for side in (base, head)]
-    if all(files):
-        left, right = None, None
-    else:
-        left, right = (parse_side(s, project=config.root) if s else None for s in (base, head or "."))
+    files = [side is not None and _is_exported(side) for side in (base, head)]
+    left, right = (
+        parse_side(text, project=config.root) if text is not None and not file else None
+        for text, file in zip((base, head or "."), files, strict=True)
+    )
     stored = [f or (spec is not None and spec.run is not None) for f, spec in zip(files, (left, right), strict=True)]
     if stored[0] != stored[1]:
         raise UsageError(
@@ -108,6 +106,13 @@ def command(
     code = comparison.exit_code(strict=strict, trades_fail=trades == "fail")
     write(_report(comparison, "json" if as_json else form, code, to_terminal=output is None), output)
     return code
+
+
+def _is_exported(side: str) -> bool:
+    """Whether a side is a file that `bench export` may have written: a wheel is a requirement."""
+    from pathlib import Path
+
+    return side.endswith(".json") or (Path(side).is_file() and not side.endswith(".whl"))
 
 
 def _stored(store: Store, base: str, head: str) -> RunComparison:

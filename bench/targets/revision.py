@@ -222,7 +222,7 @@ class Repository:
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(self.common_dir / "objects"),
             }
             if (self.git_dir / "index").is_file():
-                shutil.copy(self.git_dir / "index", index)
+                shutil.copy2(self.git_dir / "index", index)  # its time too: git reads again what changed in that second
             else:
                 _git(top, "read-tree", "HEAD", variables=variables)
             _git(top, "-c", "core.safecrlf=false", "add", "--all", ".", variables=variables)

@@ -1,7 +1,6 @@
 """The installed command, as a user types it: what it prints, and how it ends."""
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -18,53 +17,12 @@ from bench.testing import make_run
 from bench.wire import decode_run, encode_run
 
 BENCH = str(Path(sys.executable).with_name("bench"))
-SUITES = str(Path(__file__).parents[1] / "suites")
-
-
-class Shell:
-    """A folder with a database of its own."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.environ = {
-            **{k: v for k, v in os.environ.items() if not k.startswith("BENCH_")},
-            "BENCH_LOCK": str(folder / "machine.lock"),
-            "BENCH_SUITES": SUITES,
-        }
-        (folder / "pyproject.toml").write_text("")
-
-    def start(self, *arguments, **variables):
-        return subprocess.Popen(
-            [BENCH, *arguments], cwd=self.folder, env={**self.environ, **variables}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-
-    def __call__(self, *arguments, code=Exit.OK, **variables):
-        process = self.start(*arguments, **variables)
-        out, err = process.communicate(timeout=120)
-        assert process.returncode == code, f"{arguments} → {process.returncode}\n{out}\n{err}"
-        assert "Traceback" not in err
-        return out, err
-
-    def sentence(self, *arguments, code, **variables):
-        """The one sentence that a mistake gets: nothing on stdout, one line on stderr."""
-        out, err = self(*arguments, code=code, **variables)
-        assert out == ""
-        lines = [line for line in err.splitlines() if line]
-        assert len(lines) == 1, err
-        assert lines[0].startswith("bench: ")
-        return lines[0]
-
-
-@pytest.fixture
-def bench(tmp_path):
-    return Shell(tmp_path)
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
+def measured(tmp_path_factory, shell_in):
     """Two quick runs of a healthy benchmark, shared by the tests that only read."""
-    shell = Shell(tmp_path_factory.mktemp("measured"))
+    shell = shell_in(tmp_path_factory.mktemp("measured"))
     for _ in range(2):
         shell("run", "behaviour.good", "--launches", "6")
     return shell
@@ -266,23 +224,10 @@ def test_a_wrong_option_says_what_there_is(bench):
     assert "No such command" in err
 
 
-def wait_for(condition, seconds=60):
-    for _ in range(seconds * 20):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it did not happen")
-
-
-def spooled(shell):
-    """Whether a launch of a living run is on disk."""
-    return any('"launches":[{' in f.read_text() for f in shell.folder.glob(".bench/spool/*/0*.json"))
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_stores_what_was_finished(bench, number):
+def test_an_interrupted_run_stores_what_was_finished(bench, number, until_spooled):
     process = bench.start("run", "behaviour.good", "--launches", "500")
-    wait_for(lambda: spooled(bench))
+    until_spooled(bench)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == Exit.FAILED
@@ -295,9 +240,9 @@ def test_an_interrupted_run_stores_what_was_finished(bench, number):
     assert not list(bench.folder.glob(".bench/spool/*"))
 
 
-def test_a_killed_run_loses_no_finished_launch(bench):
+def test_a_killed_run_loses_no_finished_launch(bench, until_spooled):
     process = bench.start("run", "behaviour.good", "--launches", "500")
-    wait_for(lambda: spooled(bench))
+    until_spooled(bench)
     process.kill()
     process.communicate()
     out, err = bench("show", "--list", "--json")
@@ -309,9 +254,9 @@ def test_a_killed_run_loses_no_finished_launch(bench):
     assert "recovered" not in bench("show", "--list")[1]
 
 
-def test_a_living_run_is_not_recovered_by_another_command(bench):
+def test_a_living_run_is_not_recovered_by_another_command(bench, until_spooled):
     process = bench.start("run", "behaviour.good", "--launches", "500")
-    wait_for(lambda: spooled(bench))
+    until_spooled(bench)
     out, err = bench("show", "--list", "--json")
     assert json.loads(out) == []
     assert "recovered" not in err

@@ -77,3 +77,7 @@ def test_without_a_baseline_all_variants_are_one_experiment():
 
 def test_parse_keeps_axes_in_any_order():
     assert parse("a.b[x=1, y=2]").axes == {"x": "1", "y": "2"}
+
+
+def test_values_may_hold_commas_and_brackets():
+    assert parse("a.b[graph=Erdos (100, 0.5), kind=[1, 2]]").axes == {"graph": "Erdos (100, 0.5)", "kind": "[1, 2]"}
