@@ -1,0 +1,248 @@
+"""`bench compare` on real repositories: measured together, decided, reported, and how it ends."""
+
+import json
+import signal
+import zipfile
+from xml.etree import ElementTree
+
+import pytest
+
+from bench.errors import Exit
+from bench.model import RunStatus
+from bench.wire import decode_run
+
+SLOW = 4500
+"""Three times the units of main: no machine is so busy that nine launches do not tell."""
+
+
+def verdicts(document):
+    return {variant["name"]: variant["verdict"] for variant in document["variants"]}
+
+
+def ratio(document, name, metric="time"):
+    (variant,) = (v for v in document["variants"] if v["name"] == name)
+    return variant["metrics"][metric]["change"]
+
+
+@pytest.fixture
+def slower(project):
+    """The project on a branch whose work takes three times as long."""
+    project.branch("slow", src__shop=project.code(units=SLOW))
+    return project
+
+
+def test_a_slower_commit_regresses_and_the_faster_one_improves(slower):
+    document, err = slower.compare("main", "slow", "shopping.work", code=Exit.REGRESSION)
+    assert verdicts(document) == {"shopping.work": "regressed"}
+    change = ratio(document, "shopping.work")
+    assert 1.3 < change["low"] < change["value"] < change["high"]
+    assert document["base"].startswith("main (")
+    assert document["head"].startswith("slow (")
+    assert "stored as" in err
+    document, _ = slower.compare("slow", "main", "shopping.work")
+    assert verdicts(document) == {"shopping.work": "improved"}
+    assert ratio(document, "shopping.work")["high"] < 1 / 1.3
+
+
+def test_the_base_is_where_the_branch_left_main_and_is_said(slower):
+    """Later work on main is no part of the comparison; the head is the working tree."""
+    left = slower.git("rev-parse", "main")
+    slower.git("checkout", "-q", "main")
+    slower.write("src/later.py", "")
+    slower.commit("later")
+    slower.git("checkout", "-q", "slow")
+    slower.write("src/shop.py", slower.code(units=SLOW * 2))
+    slower.git("commit", "-qam", "slower")
+    document, err = slower.compare(code=Exit.REGRESSION)
+    assert f"base: {left[:12]}, where HEAD left main" in err
+    assert document["base"].startswith(left[:7])
+    assert verdicts(document)["shopping.work"] == "regressed"
+
+
+def test_uncommitted_changes_are_measured(project):
+    project.write("src/shop.py", project.code(units=SLOW))
+    document, _ = project.compare("HEAD", ".", "shopping.work", code=Exit.REGRESSION)
+    assert "+" in document["head"]
+    assert verdicts(document) == {"shopping.work": "regressed"}
+    run = decode_run(project("export", "latest")[0].encode())
+    assert run.revision.dirty
+    assert project.git("status", "--porcelain").strip() == "M src/shop.py"
+
+
+def test_a_change_of_words_runs_the_same_bytes_and_is_not_measured(project):
+    """With no build system, what lies beside `src` is no part of what is imported."""
+    project.branch("words")
+    project.write("README.md", "What the shop is.\n")
+    project.git("add", "README.md")
+    project.git("commit", "-qm", "words")
+    document, err = project.compare("main", "words")
+    assert set(verdicts(document).values()) == {"unchanged"}
+    assert "both sides run the same bytes" in document["notes"][0]
+    assert all(not variant["metrics"] for variant in document["variants"])
+    assert "stored as" not in err
+    assert json.loads(project("show", "--list", "--json")[0]) == []
+    out, _ = project("compare", "main", "words")
+    assert "2 variants: 2 unchanged" in out
+    assert project("compare", "main", "words", "--format", "markdown")[0].strip() == ""
+
+
+def test_the_suite_of_the_head_judges_a_base_that_lacks_it(project):
+    project.git("rm", "-q", "-r", "suites")
+    project.commit("without a suite")
+    bare = project.git("rev-parse", "HEAD")
+    project.git("checkout", "-q", "HEAD~1", "--", "suites")
+    project.write("src/shop.py", project.code(units=SLOW))
+    project.commit("with one")
+    document, _ = project.compare(bare, "HEAD", "shopping.work", code=Exit.REGRESSION)
+    assert verdicts(document) == {"shopping.work": "regressed"}
+    project.sentence("compare", bare, "HEAD", "--suite-from", "nowhere", code=Exit.USAGE)
+
+
+def test_a_benchmark_that_fails_in_the_base_alone_is_failed_without_a_ratio(project):
+    project.branch("broken", src__shop="def work():\n    raise ValueError('no stock')\n")
+    project.git("checkout", "-q", "main")
+    document, _ = project.compare("broken", "main", "shopping.work", code=Exit.FAILED)
+    (variant,) = document["variants"]
+    assert variant["verdict"] == "failed"
+    assert variant["reason"] == "raised in base: ValueError: no stock"
+    assert variant["metrics"] == {}
+    document, _ = project.compare("main", "broken", "shopping.work", code=Exit.FAILED)
+    assert document["variants"][0]["reason"] == "raised in head: ValueError: no stock"
+
+
+def test_a_build_that_fails_ends_with_seven_and_its_last_lines(project):
+    project.branch("broken")
+    project.write("backend.py", "def build_wheel(*a, **k):\n    raise SystemExit('the compiler says no')\n")
+    project.write(
+        "pyproject.toml",
+        '[tool.bench]\nsuites = ["suites"]\n[project]\nname = "shop"\nversion = "1"\n'
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+    )
+    project.commit("broken")
+    out, err = project("compare", "main", "broken", code=Exit.ENVIRONMENT)
+    assert out == ""
+    assert "the compiler says no" in err.splitlines()[-1]
+    assert "building broken (" in err.splitlines()[-1]
+
+
+def test_a_setting_that_changes_the_work_is_found(project):
+    document, _ = project.compare(
+        "main env:SHOP_TIMES=1", "main env:SHOP_TIMES=3", "shopping.work", code=Exit.REGRESSION
+    )
+    assert verdicts(document) == {"shopping.work": "regressed"}
+    assert "env:SHOP_TIMES=3" in document["head"]
+
+
+def wheel(folder, version, units):
+    """A pure-Python wheel of one module `stock`."""
+    info = f"stock-{version}.dist-info"
+    path = folder / f"stock-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("stock.py", f"def count():\n    return sum(i * i % 7 for i in range({units}))\n")
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: stock\nVersion: {version}\n\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", f"stock.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
+    return path
+
+
+def test_two_versions_of_a_requirement_are_compared(bench, tmp_path):
+    """Outside any repository: the suite stays, one installed package differs."""
+    suites = tmp_path / "suites"
+    suites.mkdir()
+    (suites / "stocks.py").write_text(
+        "from bench.api import *\n@benchmark()\ndef count(device):\n"
+        "    import stock\n    return Work(run=stock.count)\n"
+    )
+    old, new = wheel(tmp_path, "1.0", 1500), wheel(tmp_path, "1.1", SLOW)
+    out, _ = bench(
+        "compare", str(old), str(new), "--launches", "9", "--budget", "20", "--no-confirm", "--format", "json",
+        code=Exit.REGRESSION, BENCH_SUITES=str(suites), PIP_NO_INDEX="1",
+    )  # fmt: skip
+    document = json.loads(out)
+    assert verdicts(document) == {"stocks.count": "regressed"}
+    assert "stock-1.1" in document["head"]
+
+
+def test_a_wait_that_doubles_is_regressed_on_the_wall_clock(project):
+    """CPU time cannot see a wait: were it asked, this would be unchanged."""
+    project.write("src/shop.py", project.code(wait=0.002))
+    project.commit("waits")
+    project.write("src/shop.py", project.code(wait=0.004))
+    document, _ = project.compare("HEAD", ".", "shopping.wait", code=Exit.REGRESSION)
+    (variant,) = document["variants"]
+    assert variant["verdict"] == "regressed"
+    assert variant["metrics"]["time"]["verdict"] == "regressed"
+    assert variant["metrics"]["time"]["change"]["low"] > 1.2
+    assert variant["metrics"]["cpu_time"]["verdict"] == "inconclusive"
+
+
+def test_every_format_of_a_regression_is_whole(slower, tmp_path):
+    """One comparison a format; each is what its reader can parse, in the file that was named."""
+    for form in ("markdown", "junit", "github"):
+        out, _ = slower(
+            "compare", "main", "slow", "shopping.work", "--launches", "6", "--no-confirm", "--format", form,
+            "--output", f"{form}.out", code=Exit.REGRESSION,
+        )  # fmt: skip
+        assert out == ""
+    text = (slower.folder / "markdown.out").read_text()
+    assert text.startswith("<!-- bench-compare -->\n**bench:** 1 variant: 1 regressed\n")
+    assert "| ▼ regressed | `shopping.work` |" in text
+    suite = ElementTree.fromstring((slower.folder / "junit.out").read_text())
+    assert (suite.tag, suite.get("tests"), suite.get("failures")) == ("testsuite", "1", "1")
+    (case,) = suite
+    assert (case.get("classname"), case[0].tag, case[0].get("message")) == ("shopping.work", "failure", "regressed")
+    lines = (slower.folder / "github.out").read_text().splitlines()
+    assert lines[0].startswith("::error title=regressed%3A shopping.work::latency ")
+    assert lines[-1] == "::notice title=bench compare::1 variant: 1 regressed"
+
+
+def test_a_report_that_cannot_be_written_is_one_sentence(project):
+    project.git("branch", "same")
+    text = project.sentence("compare", "main", "same", "--output", "no/such/folder.txt", code=Exit.USAGE)
+    assert "no/such/folder.txt cannot be written" in text
+
+
+def test_interrupted_in_the_middle_it_prints_and_stores_what_is_known(slower, until_spooled):
+    process = slower.start("compare", "main", "slow", "shopping.wait", "--budget", "600", "--measure-identical")
+    until_spooled(slower)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode in (Exit.OK, Exit.REGRESSION, Exit.FAILED), err
+    assert "Traceback" not in err
+    assert "interrupted: this is what was known then" in out
+    assert "shopping.wait" in out
+    stored = decode_run(slower("export", "latest")[0].encode())
+    assert stored.status is RunStatus.INTERRUPTED
+    assert stored.experiments[0].launches
+    assert not list(slower.folder.glob(".bench/spool/*"))
+
+
+def test_a_stored_run_against_a_commit_is_one_sentence(project):
+    for sides in (("latest", "main"), ("main", "latest"), ("run:beef", "main")):
+        text = project.sentence("compare", *sides, code=Exit.USAGE)
+        assert "a stored run can only be compared with a stored run" in text
+
+
+@pytest.mark.parametrize(
+    ("sides", "says"),
+    [
+        (("nothing-of-that-name", "main"), "nothing-of-that-name"),
+        (("main main", "main"), "two revisions"),
+        (("env:NAME", "main"), "env:NAME=VALUE"),
+        (("gone.whl", "main"), "gone.whl"),
+    ],
+)
+def test_a_side_that_means_nothing_is_one_sentence(project, sides, says):
+    assert says in project.sentence("compare", *sides, code=Exit.USAGE)
+
+
+def test_keys_of_stored_runs_are_whole_in_json(project):
+    """A person sees the beginning of a key; a machine must be able to ask for the run again."""
+    for _ in range(2):
+        project("run", "shopping.work", "--launches", "1", PYTHONPATH="src")
+    keys = [info["key"] for info in json.loads(project("show", "--list", "--json")[0])]
+    document = json.loads(project("compare", "latest~1", "latest", "--json")[0])
+    assert [document["base"], document["head"]] == keys[::-1]
+    assert all(len(key) == 32 for key in keys)
+    text, _ = project("compare", *keys[::-1])
+    assert f"base {keys[1][:8]}  head {keys[0][:8]}" in text
