@@ -7,6 +7,7 @@ work that keeps its processor busy: CPU time is blind to waiting, IO, devices an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, isnan, log
 
@@ -51,6 +52,17 @@ def enough(result: ExperimentResult) -> bool:
     return judge(result, final=False).verdict is not Verdict.INCONCLUSIVE
 
 
+def verdicts(results: Sequence[ExperimentResult]) -> list[ArmComparison]:
+    """Verdicts re-derived from stored samples: an experiment, and its confirmation where one follows."""
+    first: dict[tuple[str, ...], ExperimentResult] = {}
+    again: dict[tuple[str, ...], ExperimentResult] = {}
+    for result in results:
+        if result.experiment.policy.gate:
+            key = tuple(arm.key for arm in result.experiment.arms)
+            (again if key in first else first)[key] = result
+    return [confirmed(judge(result), again[key]) if key in again else judge(result) for key, result in first.items()]
+
+
 def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
     """Verdict on the two arms of a gate experiment (base first). `final`: no launch will follow."""
     base, head = result.results
@@ -92,7 +104,7 @@ def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
 def confirmed(first: ArmComparison, fresh: ExperimentResult) -> ArmComparison:
     """The suspicion `first` after a confirmation with fresh launches: kept, or taken back to INCONCLUSIVE."""
     base, head = fresh.results
-    if _failed(first.name, base, head) is not None or not fresh.launches:
+    if _failed(first.name, base, head) is not None or not fresh.launches or not first.comparisons:
         return replace(first, reason=_join(first.reason, "the confirmation could not be measured"))
     basis = first.basis or TIME.name
     policy = fresh.experiment.policy

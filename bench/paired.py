@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
-from bench.compare import ArmComparison
+from bench.compare import ArmComparison, RunComparison
 from bench.experiment import run_experiments
-from bench.gate import confirmed, enough, judge, wants_confirmation
-from bench.model import Arm, Benchmark, Experiment, ExperimentResult, Policy, Target, Variant
+from bench.gate import confirmed, enough, judge, verdicts, wants_confirmation
+from bench.model import Arm, Benchmark, Experiment, ExperimentResult, Policy, Run, Target, Variant
 from bench.policy import Rule, apply
 from bench.ports import Progress
 from bench.stats.sequential import CONFIRMATION_LAUNCHES, LOOKS
@@ -92,3 +92,12 @@ def measure_pairs(
                 comparisons[index] = confirmed(comparisons[index], result)
         results = (*results, *fresh)
     return Paired(comparisons=tuple(comparisons), results=results, interrupted=interrupted)
+
+
+def comparison_of(run: Run) -> RunComparison | None:
+    """What a stored gate run said, re-derived from its samples; null for a run of another kind."""
+    found = verdicts(run.experiments)
+    if not found:
+        return None
+    base, head = next(r for r in run.experiments if r.experiment.policy.gate).experiment.arms
+    return RunComparison(base=base.target.label, head=head.target.label, arms=tuple(found), machine=run.machine.label)

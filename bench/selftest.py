@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bench.compare import ArmComparison
-from bench.gate import confirmed, judge
+from bench.gate import verdicts
 from bench.model import Estimate, ExperimentResult, Run, Target, Verdict
 from bench.stats.proportions import wilson
 
@@ -58,20 +58,16 @@ def target(percent: int, label: str) -> Target:
 
 def trials(run: Run) -> list[Trial]:
     """All trials of a self-test run: an experiment, and its confirmation where one follows."""
-    first: dict[tuple[str, ...], ExperimentResult] = {}
-    again: dict[tuple[str, ...], ExperimentResult] = {}
-    for result in run.experiments:
-        key = tuple(arm.key for arm in result.experiment.arms)
-        (again if key in first else first)[key] = result
-    found = []
-    for key, result in first.items():
-        answer = judge(result)
-        if key in again:
-            answer = confirmed(answer, again[key])
-        head = result.experiment.arms[1]
-        percent = int(head.target.variables.get(VARIABLE, "0"))
-        found.append(Trial(workload=answer.name, percent=percent, answer=answer))
-    return found
+    percents = [
+        int(result.experiment.arms[1].target.variables.get(VARIABLE, "0")) for result in _first_of_each(run.experiments)
+    ]
+    answers = verdicts(run.experiments)
+    return [Trial(workload=a.name, percent=p, answer=a) for p, a in zip(percents, answers, strict=True)]
+
+
+def _first_of_each(results: Sequence[ExperimentResult]) -> list[ExperimentResult]:
+    """Without confirmations, which repeat the arms of an experiment before them."""
+    return list({tuple(a.key for a in r.experiment.arms): r for r in reversed(results)}.values())[::-1]
 
 
 def rates(all_trials: Iterable[Trial]) -> Rates:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bench.compare import compare_results, estimate, throughput
-from bench.model import THROUGHPUT, TIME, Arm, Comparison, Estimate, ExperimentResult, Failure, Metric
+from bench.model import THROUGHPUT, TIME, Arm, Comparison, Estimate, ExperimentResult, Failure, Metric, Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +24,10 @@ class VariantSummary:
 
     @property
     def label(self) -> str:
-        """The variant's own axes, without the benchmark's name."""
-        return ", ".join(str(value) for value in self.arm.variant.params.values()) or self.arm.variant.benchmark
+        """The variant's own axes, without the benchmark's name; and its target where that is not simply here."""
+        axes = ", ".join(str(value) for value in self.arm.variant.params.values())
+        target = "" if self.arm.target.label == Target().label else self.arm.target.label
+        return " @ ".join(filter(None, (axes, target))) or self.arm.variant.benchmark
 
 
 def tradeoffs(result: ExperimentResult) -> tuple[VariantSummary, ...]:

@@ -19,8 +19,10 @@ def command(run: str, as_list: bool, limit: int, database: str | None, as_json: 
     """Show RUN: a key or its beginning, latest, latest~1, or an exported file."""
     import json
 
+    from bench.paired import comparison_of
     from bench.reports.json import JsonReport
     from bench.reports.text import TextReport, runs_table
+    from bench.selftest import SOURCE
     from bench.wire import plain
 
     with opened(config_of(database=database)) as store:
@@ -29,4 +31,10 @@ def command(run: str, as_list: bool, limit: int, database: str | None, as_json: 
             write(json.dumps(plain(infos), indent=2) if as_json else runs_table(infos), None)
             return
         found = load_run(store, run)
-    write(JsonReport().run(found) if as_json else TextReport(width(), sys.stdout.isatty()).run(found), None)
+    if as_json:
+        write(JsonReport().run(found), None)
+        return
+    report = TextReport(width(), sys.stdout.isatty())
+    write(report.run(found), None)
+    if (comparison := comparison_of(found)) is not None and found.source != SOURCE:
+        write("\n" + report.comparison(comparison), None)

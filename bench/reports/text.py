@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bench.compare import RunComparison
-from bench.model import ExperimentResult, FailureKind, Kind, Run, RunStatus, Summary
+from bench.model import ExperimentResult, FailureKind, Kind, Metric, Run, RunStatus, Summary
 from bench.ports import RunInfo
 from bench.reports.format import (
     SYMBOLS,
@@ -35,6 +35,8 @@ WIDTH = 200
 
 WHOLE = ("variant", "base → head", "head / base", "measured")
 """Columns of a comparison that are not wrapped: the reason gives way first."""
+
+SPEEDUP = "speedup"
 
 MISSING = "—"
 
@@ -83,12 +85,11 @@ class TextReport:
         benchmark = result.experiment.benchmark
         console.print(f"[bold]{escape(result.experiment.name)}[/bold]  {escape(benchmark.title)}", soft_wrap=True)
         summaries = tradeoffs(result)
-        own = [m for m in benchmark.metrics if any(m.name in s.metrics for s in summaries)]
-        names = [title(m) for m in own]
-        table = _table("variant", "latency", "speedup", "throughput", "CPU time", *names, "peak memory", "size")
+        columns = _columns(summaries, benchmark.metrics)
+        table = _table("variant", *columns.values())
         for summary in summaries:
             if summary.failure is None:
-                table.add_row(*_variant_row(summary, [m.name for m in own]))
+                table.add_row(*_variant_row(summary, list(columns)))
         if table.row_count:
             console.print(table)
         for summary in summaries:
@@ -123,20 +124,28 @@ def _table(first: str, *columns: str) -> Table:
     return table
 
 
-def _variant_row(summary: VariantSummary, own: list[str]) -> list[str]:
+def _variant_row(summary: VariantSummary, columns: Sequence[str]) -> list[str]:
     """Two lines a cell: the value, and under it the interval or the change against the baseline."""
-    time = summary.comparisons.get("time")
-    gain = None if time is None else speedup(time)
-    return [
-        escape(summary.label) + ("\n(baseline)" if summary.baseline else ""),
-        _value_and_span(summary, "time"),
-        MISSING if gain is None else f"{times(gain.value)}×\n{ratio_span(gain)}",
-        _value_and_span(summary, "throughput"),
-        _value_and_span(summary, "cpu_time"),
-        *(_value_and_change(summary, name) for name in own),
-        _value_and_change(summary, "peak_memory"),
-        _value_and_change(summary, "size"),
-    ]
+    cells = [escape(summary.label) + ("\n(baseline)" if summary.baseline else "")]
+    for name in columns:
+        if name == SPEEDUP:
+            time = summary.comparisons.get("time")
+            gain = None if time is None else speedup(time)
+            cells.append(MISSING if gain is None else f"{times(gain.value)}×\n{ratio_span(gain)}")
+        elif name in ("time", "throughput", "cpu_time"):
+            cells.append(_value_and_span(summary, name))
+        else:
+            cells.append(_value_and_change(summary, name))
+    return cells
+
+
+def _columns(summaries: Sequence[VariantSummary], own: Sequence[Metric]) -> dict[str, str]:
+    """Metric → title of the columns that have something to show."""
+    compared = any("time" in s.comparisons for s in summaries)
+    named = {"time": "latency", SPEEDUP: "speedup", "throughput": "throughput", "cpu_time": "CPU time"}
+    named |= {m.name: title(m) for m in own} | {"peak_memory": "peak memory", "size": "size"}
+    known = {name for s in summaries for name in s.metrics} | ({SPEEDUP} if compared else set())
+    return {name: words for name, words in named.items() if name in known}
 
 
 def _value_and_span(summary: VariantSummary, name: str) -> str:
