@@ -7,14 +7,18 @@ from typing import Any
 import click
 
 from bench.commands._shared import config_of, note, profile_option, suites_option, write
+from bench.commands._sources import source_of, source_options
 
 
 @click.command("list")
 @click.argument("selectors", nargs=-1, metavar="[SELECTOR]...")
 @suites_option
+@source_options
 @profile_option
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
-def command(selectors: tuple[str, ...], suites: tuple[str, ...], profile: str | None, as_json: bool) -> int:
+def command(
+    selectors: tuple[str, ...], suites: tuple[str, ...], profile: str | None, as_json: bool, **sources: Any
+) -> int:
     """List suites, benchmarks and variants.
 
     A SELECTOR is a suite, a suite.benchmark (with * and ?), or a suite.benchmark[axis=value].
@@ -24,11 +28,10 @@ def command(selectors: tuple[str, ...], suites: tuple[str, ...], profile: str | 
     from bench.errors import Exit
     from bench.model import Target
     from bench.plan import select
-    from bench.sources.native import NativeSource
     from bench.wire import plain
 
     config = config_of(suites=suites)
-    found = NativeSource(config.suites).discover(Target())
+    found = source_of(config, sources).discover(Target())
     chosen = select(found.benchmarks, selectors, profile)
     names = {variants[0].benchmark: variants for variants in chosen}
     rows = [(b, names[b.name]) for b in found.benchmarks if b.name in names]

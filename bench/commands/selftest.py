@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from bench.selftest import Rates, Trial
     from bench.sources.native import NativeSource
 
-PLACE = "suites"
-
 
 @click.command("selftest")
 @click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...")
@@ -40,7 +38,7 @@ def command(workloads: tuple[str, ...], quick: bool, repeat: int, database: str 
     percents = (QUICK_PERCENTS if quick else FULL_PERCENTS) * repeat
     selectors = workloads or (QUICK_WORKLOADS if quick else ("selftest",))
     config = config_of(database=database)
-    source = NativeSource([PLACE])
+    source = NativeSource([_place()])
     experiments = _plan(source, selectors, percents)
     with opened(config) as store, recording(config, store, profile=PROFILE, source=SOURCE, revision=None) as recorder:
         paired = measure_pairs(
@@ -57,6 +55,15 @@ def command(workloads: tuple[str, ...], quick: bool, repeat: int, database: str 
     if paired.interrupted:
         return Exit.FAILED
     return Exit.ENVIRONMENT if wrong else Exit.OK
+
+
+def _place() -> str:
+    """Our own suites, which lie beside this package: a project's folder of that name is another."""
+    from pathlib import Path
+
+    import bench
+
+    return str(Path(bench.__file__).parents[1] / "suites")
 
 
 def _plan(source: NativeSource, selectors: tuple[str, ...], percents: tuple[int, ...]) -> list[Experiment]:

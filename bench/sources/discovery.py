@@ -10,7 +10,7 @@ from bench.model import Benchmark, Failure, FailureKind, Target
 from bench.ports import Discovery
 from bench.wire import convert
 
-TIMEOUT_S = 60.0
+TIMEOUT_S = 180.0
 """For importing one suite module."""
 
 
