@@ -14,6 +14,7 @@ import gc
 import importlib
 import importlib.util
 import os
+import random
 import signal
 import sys
 import traceback
@@ -124,6 +125,7 @@ class Worker:
     def do_set_up(self, request: Message) -> Message:
         """Import the suite and make the callable."""
         paths.add(request["path"])
+        _seed()
         device_module, _, device_class = request["device"].partition(":")
         self._device = getattr(importlib.import_module(device_module), device_class)(request["threads"])
         _require(request["requires"], self._device.name)
@@ -151,6 +153,7 @@ class Worker:
             with suppress(OSError, AttributeError):
                 os.sched_setaffinity(0, {request["core"]})
         work = self._ready()
+        _seed()
         clock = work.clock or self._clock
         if work.prepare is not None:
             work.prepare()
@@ -277,6 +280,14 @@ class Worker:
         if self._fifo:
             policy, priority = (os.SCHED_FIFO, FIFO_PRIORITY) if on else (os.SCHED_OTHER, 0)
             os.sched_setscheduler(0, policy, os.sched_param(priority))
+
+
+def _seed() -> None:
+    """Random data of a suite that seeds nothing itself: the same for all arms of a launch, others in the next."""
+    seed = int(os.environ.get("PYTHONHASHSEED", "0"))
+    random.seed(seed)
+    if (numpy_random := sys.modules.get("numpy.random")) is not None:
+        numpy_random.seed(seed)
 
 
 def _require(requires: list[str], device: str) -> None:

@@ -80,6 +80,14 @@ def test_the_same_seed_repeats_order_and_hash_seeds(source):
     assert [(x.order, x.hash_seed) for x in one.launches] == [(x.order, x.hash_seed) for x in two.launches]
 
 
+def test_arms_of_a_launch_draw_the_same_random_data_and_launches_do_not(source):
+    """A suite that seeds nothing would compare two different inputs."""
+    (result,), _ = measure(source, "behaviour.draws", launches=2)
+    one, two = (r.measurement("drawn").launches for r in result.results)
+    assert one == two
+    assert one[0] != one[1]
+
+
 @pytest.mark.parametrize(
     ("how", "kind", "says"),
     [

@@ -1,6 +1,7 @@
 """A suite that behaves in every way a suite can; used by tests, never by people."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -70,6 +71,15 @@ def dies_later(device, after):
         time.sleep(0.001)
 
     return Work(run=run)
+
+
+CHANCE = random.random()
+
+
+@benchmark(axes={"arm": (1, 2)}, baseline={"arm": 1}, metrics=(Metric("drawn", unit="1", better=LOWER, exact=False),))
+def draws(device, arm):
+    """Draws random data at import and in its call, and seeds nothing."""
+    return Work(run=random.random, report=lambda drawn: {"drawn": CHANCE + drawn})
 
 
 @benchmark()
