@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import click
 import pytest
 
-from bench import compare, model
+from bench import compare, model, policy
 from bench.cli import bench as cli
 from bench.commands.selftest import _document as selftest_document
 from bench.config import SETTINGS, load_config
@@ -23,6 +23,8 @@ from bench.model import Target
 from bench.reports.json import JsonReport
 from bench.selftest import Trial, rates
 from bench.sources.native import NativeSource
+from bench.stats.sequential import LOOKS
+from bench.targets import parse
 from bench.testing import make_run
 
 ROOT = Path(__file__).parents[2]
@@ -214,6 +216,28 @@ def test_the_reference_has_every_setting_with_variable_and_default(tmp_path):
             text = text.replace(str(Path.home()), "~")
         _, variable, default, _ = table[f"`{name}`"].removeprefix("| ").split(" | ", 3)
         assert (variable, default.strip("`")) == (f"`BENCH_{name.upper()}`", text)
+
+
+def test_the_reference_has_every_key_of_a_policy_rule_with_its_default():
+    table = rows(section(REFERENCE, "Policy rules"))
+    keys = [f.name for f in dataclasses.fields(policy.Rule)]
+    assert {"key", *(f"`{key}`" for key in keys)} == set(table)
+    for name in policy.LIMITS.keys() - {"budget_s"}:  # an option of its own
+        assert f"| {getattr(model.Policy(), name)} |" in table[f"`{name}`"], name
+
+
+def test_the_reference_has_every_form_of_a_side():
+    """Prefixes that `bench compare` reads, each in a row of the table of sides."""
+    written = " ".join(first for first in rows(section(REFERENCE, "Verbs")))
+    forms = set(re.findall(r"\b(\w+):", parse.FORMS))
+    assert forms == {"env", "device", "python", "run"}
+    assert not [form for form in forms if f"`{form}:" not in written]
+
+
+def test_the_pages_name_the_looks_of_the_gate():
+    """Counts in prose are those of the boundary's table."""
+    looks = f"{', '.join(map(str, LOOKS[:-1]))} and {LOOKS[-1]} launches"
+    assert looks in " ".join(section(ROOT / "docs" / "measuring.md", "The gate").split())
 
 
 @cache
