@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import subprocess
 from enum import Enum
 from functools import cache
@@ -164,7 +165,7 @@ def commands_in(page):
     for line in [*blocks, *named(prose)]:
         match = re.match(r"(?:python3 dev\.py |\.venv/bin/)?bench( [^#;]+)", line)
         if match and not match[1].strip().startswith(("VERB", "ARGS")):
-            yield match[1].split()
+            yield shlex.split(match[1])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
