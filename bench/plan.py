@@ -61,7 +61,9 @@ def parse(text: str) -> Selector:
 
 
 def _same(value: Scalar, text: str) -> bool:
-    return str(value) == text or (isinstance(value, bool) and str(value).lower() == text.lower())
+    if isinstance(value, bool):
+        return str(value).lower() == text.lower()
+    return text in (str(value), str(value).strip("'\""))  # asv spells texts with their quotes
 
 
 def select(benchmarks: Sequence[Benchmark], selectors: Sequence[str], profile: str | None) -> list[list[Variant]]:

@@ -81,3 +81,9 @@ def test_parse_keeps_axes_in_any_order():
 
 def test_values_may_hold_commas_and_brackets():
     assert parse("a.b[graph=Erdos (100, 0.5), kind=[1, 2]]").axes == {"graph": "Erdos (100, 0.5)", "kind": "[1, 2]"}
+
+
+def test_quotes_of_an_asv_parameter_may_be_left_out():
+    quoted = Benchmark(name="a.b", version="1", suite="a", source="m", axes={"g": ["'x (1, 2)'", "'y'"]})
+    for text in ("a.b[g=x (1, 2)]", "a.b[g='x (1, 2)']"):
+        assert [v.params["g"] for v in select([quoted], [text], None)[0]] == ["'x (1, 2)'"]
