@@ -33,8 +33,11 @@ from bench.tradeoffs import VariantSummary, speedup, tradeoffs
 WIDTH = 200
 """Columns where the output is not a terminal: logs scroll sideways better than they wrap."""
 
-WHOLE = ("variant", "base → head", "head / base", "measured")
-"""Columns of a comparison that are not wrapped: the reason gives way first."""
+WHOLE = ("base → head", "head / base", "measured")
+"""Columns of a comparison that are never wrapped."""
+
+LEAST = {"variant": 30, "reason": 24}
+"""Columns that may be, and how narrow they get."""
 
 SPEEDUP = "speedup"
 
@@ -117,10 +120,13 @@ class TextReport:
 
 def _table(first: str, *columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column(first, overflow="fold", min_width=10)
+    table.add_column(first, overflow="fold", min_width=10, no_wrap=first == "verdict")
     for column in columns:
         left = column in ("variant", "metric", "reason", "suites", "machine", "commit", "workload")
-        table.add_column(column, justify="left" if left else "right", overflow="fold", no_wrap=column in WHOLE)
+        table.add_column(
+            column, justify="left" if left else "right", overflow="fold", no_wrap=column in WHOLE,
+            min_width=LEAST.get(column),
+        )  # fmt: skip
     return table
 
 
