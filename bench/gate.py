@@ -214,7 +214,7 @@ def _memory(change: Estimate, better: Better, floor: float) -> Verdict:
 
 def _why_undecided(wall: Decision, disturbed: float, computing: bool, launches: int) -> str:
     if isnan(wall.interval.low):
-        return f"only {launches} launches fitted into the budget"
+        return f"{launches} launch{'' if launches == 1 else 'es'} made, too few for an interval"
     low, high = exp(max(-9.0, wall.interval.low)), exp(min(9.0, wall.interval.high))
     open_ = f"{low:.3f}–{high:.3f}×" if low > 0.5 and high < 2 else "everything open"
     parts = [f"{launches} launches leave {open_}"]

@@ -61,7 +61,8 @@ def _rows(arm: ArmComparison) -> list[Row]:
 def _row(arm: ArmComparison, found: Comparison, verdict: Verdict, reason: str) -> Row:
     if not reason and not found.paired and verdict is Verdict.INCONCLUSIVE:
         reason = "not paired"
-    paired = "pairs" if found.paired and arm.launches else "launches"
+    one = found.change.n == 1
+    paired = ("pair" if one else "pairs") if found.paired and arm.launches else "launch" if one else "launches"
     return Row(
         verdict=verdict,
         variant=arm.name,
