@@ -36,6 +36,8 @@ CPU_BOUND = 0.9
 REPORTED_ONLY = ("first_call", "set_up", "memory_growth", "throughput", "cpu_time")
 """Shown, but no verdict of the gate rests on them alone: throughput follows time, the others are one value a launch."""
 
+NOT_JUDGED = "shown, not judged"
+
 _VERDICTS = {
     State.REGRESSED: Verdict.REGRESSED,
     State.IMPROVED: Verdict.IMPROVED,
@@ -73,6 +75,8 @@ def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
     found = {c.metric.name: c for c in compare_results(base, head, paired=True)}
     if TIME.name not in found:
         return ArmComparison(name=name, verdict=Verdict.FAILED, reason="no launch was finished", launches=launches)
+    if result.experiment.benchmark.primary != TIME.name:
+        return _judge_primary(result, found, final)
     wall, cpu = _decision(result, TIME.name, final), _decision(result, CPU_TIME.name, final)
     disturbed, computing = disturbance(result), cpu_bound(base, head)
     verdict, reason, basis = Verdict.INCONCLUSIVE, "", ""
@@ -101,6 +105,37 @@ def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
     )
 
 
+def _judge_primary(result: ExperimentResult, found: dict[str, Comparison], final: bool) -> ArmComparison:
+    """Work that is measured for something else than its time: a tracked value, an object's size, a peak of memory."""
+    name, launches = result.results[1].arm.variant.name, len(result.launches)
+    primary, policy = result.experiment.benchmark.primary, result.experiment.policy
+    if primary not in found:
+        text = f"the metric {primary} was not reported"
+        return ArmComparison(name=name, verdict=Verdict.FAILED, reason=text, launches=launches)
+    comparison, reason = found[primary], ""
+    if comparison.metric.summary is Summary.LAUNCH:
+        memory = comparison.metric.kind is Kind.MEMORY
+        answer = decide(
+            _differences(result, primary), better_sign=_sign(comparison), alpha=policy.alpha, final=final,
+            floor=policy.memory_floor if memory else policy.floor,
+            margin=policy.memory_floor if memory else policy.margin,
+        )  # fmt: skip
+        verdict = _VERDICTS.get(answer.state, Verdict.INCONCLUSIVE)
+        reason = _why_undecided(answer, 0.0, True, launches) if final and not answer.decided else ""
+        comparison = replace(comparison, verdict=verdict)
+    shown = [
+        comparison if c.metric.name == primary else replace(c, verdict=Verdict.INCONCLUSIVE, reason=NOT_JUDGED)
+        for c in found.values()
+    ]
+    return ArmComparison(
+        name=name, verdict=comparison.verdict, reason=reason, comparisons=tuple(shown), launches=launches, basis=primary
+    )
+
+
+def _sign(comparison: Comparison) -> int:
+    return -1 if comparison.metric.better is Better.LOWER else 1
+
+
 def confirmed(first: ArmComparison, fresh: ExperimentResult) -> ArmComparison:
     """The suspicion `first` after a confirmation with fresh launches: kept, or taken back to INCONCLUSIVE."""
     base, head = fresh.results
@@ -108,7 +143,8 @@ def confirmed(first: ArmComparison, fresh: ExperimentResult) -> ArmComparison:
         return replace(first, reason=_join(first.reason, "the confirmation could not be measured"))
     basis = first.basis or TIME.name
     policy = fresh.experiment.policy
-    answer = confirm(_differences(fresh, basis), better_sign=-1, floor=policy.floor)
+    suspect = next(c for c in first.comparisons if c.metric.name == basis)
+    answer = confirm(_differences(fresh, basis), better_sign=_sign(suspect), floor=policy.floor)
     ratio = f"{exp(answer.interval.value):.3f}×, {answer.interval.n} fresh launches"
     if answer.confirmed:
         return replace(first, confirmed=True, reason=_join(first.reason, f"confirmed ({ratio})"))
@@ -123,8 +159,11 @@ def confirmed(first: ArmComparison, fresh: ExperimentResult) -> ArmComparison:
 
 
 def wants_confirmation(comparison: ArmComparison) -> bool:
-    """Only a regression in time is measured again: exact metrics need no second look."""
-    return _time_verdict(comparison) is Verdict.REGRESSED
+    """Only a regression by statistics is measured again: exact metrics and items need no second look."""
+    basis = comparison.basis or TIME.name
+    found = next((c for c in comparison.comparisons if c.metric.name == basis), None)
+    exact = found is None or found.metric.summary in (Summary.EXACT, Summary.ITEMS)
+    return not exact and _basis_verdict(comparison) is Verdict.REGRESSED
 
 
 def disturbance(result: ExperimentResult) -> float:
@@ -153,7 +192,7 @@ def cpu_bound(base: ArmResult, head: ArmResult) -> bool:
     return True
 
 
-def _time_verdict(comparison: ArmComparison) -> Verdict | None:
+def _basis_verdict(comparison: ArmComparison) -> Verdict | None:
     basis = comparison.basis or TIME.name
     return next((c.verdict for c in comparison.comparisons if c.metric.name == basis), None)
 
@@ -194,7 +233,7 @@ def _other(comparison: Comparison, memory_floor: float) -> Comparison:
     """Memory needs a change that matters; what is one value a launch and only reported gets no verdict."""
     metric = comparison.metric
     if metric.name in REPORTED_ONLY and metric.name != CPU_TIME.name:
-        return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason="shown, not judged")
+        return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason=NOT_JUDGED)
     if metric.kind is Kind.MEMORY and metric.summary is Summary.LAUNCH:
         return replace(comparison, verdict=_memory(comparison.change, metric.better, memory_floor))
     return comparison

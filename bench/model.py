@@ -142,6 +142,7 @@ class Benchmark:
     baseline: dict[str, Scalar] = field(default_factory=dict)
     exclude: tuple[dict[str, Scalar], ...] = ()
     metrics: tuple[Metric, ...] = ()
+    primary: str = "time"  # the metric that a gate decides on
     requires: tuple[str, ...] = ()
     profiles: tuple[str, ...] = ("quick", "full")
     threads: int = 1

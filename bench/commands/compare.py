@@ -188,17 +188,20 @@ def _targets(
 ) -> tuple[Target, Target]:
     from dataclasses import replace
 
+    from bench.errors import UsageError
     from bench.targets import SideSpec, age, default_base, resolve
 
     if left is None:
         revision = default_base(config.root)
         left = SideSpec(text=revision.commit, revision=revision.commit)
         note(f"base: {revision.commit[:12]}, where HEAD left {revision.branch}, {age(revision)} old")
-    cache = config.cache / "targets"
     base, head = (
-        resolve(s, project=config.root, cache=cache, python=python, requirements=requirements, say=note)
+        resolve(s, project=config.root, cache=config.cache, python=python, requirements=requirements, say=note)
         for s in (left, right)
     )
+    for side in (base, head):
+        if side.device != "cpu":
+            raise UsageError(f"device:{side.device}: this bench measures on the cpu only; leave the device out.")
     if base.label == head.label:
         head = replace(head, label=f"{head.label} again")
     return base, head

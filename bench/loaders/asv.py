@@ -174,6 +174,7 @@ def _describe(benchmark: Any, root: str, module: ModuleType, kind: str) -> dict[
         "title": title.partition("\n\n")[0].replace("\n", " "),
         "axes": axes_of(benchmark),
         "metrics": [],
+        "primary": {"track": "value", "mem": "object_size", "peakmem": "peak_memory"}.get(kind, "time"),
     }
     if benchmark.timeout is not None:
         found["timeout_s"] = float(benchmark.timeout)

@@ -47,6 +47,7 @@ class JsonReport:
             "version": VERSION,
             "base": comparison.base,
             "head": comparison.head,
+            "machine": comparison.machine,
             "exit_code": exit_code,
             "notes": list(comparison.notes),
             "variants": [
@@ -54,6 +55,9 @@ class JsonReport:
                     "name": arm.name,
                     "verdict": arm.verdict.value,
                     "reason": arm.reason,
+                    "launches": arm.launches,
+                    "basis": arm.basis,
+                    "confirmed": arm.confirmed,
                     "metrics": {c.metric.name: _comparison(c) for c in arm.comparisons},
                 }
                 for arm in comparison.arms

@@ -184,3 +184,16 @@ def test_pairs_have_base_first_and_one_variant_each():
     assert [[a.target.label for a in e.arms] for e in planned] == [["a", "b"], ["a", "b"]]
     assert all(e.baseline_of(e.arms[1]) is None for e in planned)
     assert len({e.seed for e in planned}) == 2
+
+
+def test_work_measured_for_its_memory_is_not_judged_on_time():
+    """Twice as fast and 20 % more memory: a regression where memory is what it is measured for."""
+    result = experiment(effect=0.5, memory=1.2)
+    plan = replace(result.experiment, benchmark=replace(BENCHMARK, primary="peak_memory"))
+    answer = judge(replace(result, experiment=plan))
+    assert (answer.verdict, answer.basis) == (Verdict.REGRESSED, "peak_memory")
+    assert {c.metric.name for c in answer.comparisons if c.verdict is not Verdict.INCONCLUSIVE} == {"peak_memory"}
+    same = experiment(effect=0.5, memory=1.01)
+    assert judge(replace(same, experiment=plan)).verdict is Verdict.UNCHANGED
+    missing = replace(plan, benchmark=replace(BENCHMARK, primary="value"))
+    assert judge(replace(result, experiment=missing)).verdict is Verdict.FAILED
