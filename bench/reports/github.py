@@ -17,8 +17,10 @@ LEVELS = {
 def comparison_github(comparison: RunComparison) -> str:
     """One `::error` or `::warning` a line, then a notice with the counts."""
     lines = []
+    trades = {arm.name for arm in comparison.arms if arm.verdict is Verdict.TRADE}
     for row in rows(comparison):
         if level := LEVELS.get(row.verdict):
+            level = LEVELS[Verdict.TRADE] if row.variant in trades else level  # it has a good side too
             text = " ".join(filter(None, (row.metric, row.values, row.change, row.behind, row.reason)))
             lines.append(f"::{level} title={_property(f'{row.verdict.value}: {row.variant}')}::{_data(text)}")
     lines.append(f"::notice title=bench compare::{_data(counts(comparison))}")

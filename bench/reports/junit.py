@@ -19,7 +19,7 @@ def comparison_junit(comparison: RunComparison) -> str:
     )  # fmt: skip
     lines = rows(comparison)
     for arm in comparison.arms:
-        benchmark, _, axes = arm.name.partition("[")
+        benchmark, _, axes = _clean(arm.name).partition("[")
         case = ElementTree.SubElement(suite, "testcase", classname=benchmark, name=f"[{axes}" if axes else "run")
         text = "\n".join(
             " ".join(filter(None, (r.word, r.metric, r.values, r.change, r.behind, r.reason)))
@@ -37,5 +37,9 @@ def comparison_junit(comparison: RunComparison) -> str:
 
 
 def _clean(text: str) -> str:
-    """Characters that XML 1.0 cannot hold become a question mark."""
-    return "".join(c if c in "\t\n\r" or (" " <= c < "\ufffe" and not "\ud800" <= c <= "\udfff") else "?" for c in text)
+    """Characters that XML 1.0 (section 2.2) cannot hold become a question mark."""
+    return "".join(c if _allowed(c) else "?" for c in text)
+
+
+def _allowed(c: str) -> bool:
+    return c in "\t\n\r" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c >= "\U00010000"

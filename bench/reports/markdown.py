@@ -38,36 +38,33 @@ def comparison_markdown(comparison: RunComparison) -> str:
     return "\n".join(lines) + "\n"
 
 
-_ESCAPES = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "\\|", "[": "\\[", "]": "\\]", "@": "@\u200b", "`": "\\`"}
-)
-
-
 def _table(found: list[Row]) -> list[str]:
     lines = ["| verdict | variant | metric | base → head | head / base (95 %) | measured | reason |"]
     lines.append("| --- | --- | --- | ---: | ---: | ---: | --- |")
     for row in found:
-        cells = (row.word, _code(row.variant), row.metric, row.values, row.change, row.behind, row.reason)
-        lines.append(f"| {' | '.join(cell if cell.startswith('`') else _text(cell) for cell in cells)} |")
+        figures = (row.metric, row.values, row.change, row.behind, row.reason)
+        lines.append(f"| {' | '.join([row.word, _code(row.variant), *map(_text, figures)])} |")
     return lines
 
 
 def _code(text: str) -> str:
-    """Inside back ticks nothing is markup; a back tick and a bar cannot stand there."""
-    return f"`{text.replace('`', chr(39)).replace('|', '/')}`" if text else ""
+    """Inside back ticks nothing is markup; a back tick, a bar and a line's end cannot stand there."""
+    text = _line(text).replace("`", "'").replace("|", "/")
+    return f"`{text}`" if text else ""
+
+
+_ESCAPES = str.maketrans(
+    {
+        "&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "@\u200b",
+        **{c: f"\\{c}" for c in "\\|[]`*~"},
+    }
+)  # fmt: skip
 
 
 def _text(text: str) -> str:
-    """Foreign text as text: no HTML, links, mentions or cells of its own."""
-    text = " ".join(text.split())
-    for old, new in (
-        ("&", "&amp;"),
-        ("<", "&lt;"),
-        (">", "&gt;"),
-        ("|", "\\|"),
-        ("[", "\\["),
-        ("]", "\\]"),
-        ("@", "@\u200b"),
-    ):
-        text = text.replace(old, new)
-    return text
+    """Foreign text as text: no HTML, links, mentions, emphasis or cells of its own."""
+    return _line(text).translate(_ESCAPES)
+
+
+def _line(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
