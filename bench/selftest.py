@@ -66,8 +66,12 @@ def trials(run: Run) -> list[Trial]:
 
 
 def _first_of_each(results: Sequence[ExperimentResult]) -> list[ExperimentResult]:
-    """Without confirmations, which repeat the arms of an experiment before them."""
-    return list({tuple(a.key for a in r.experiment.arms): r for r in reversed(results)}.values())[::-1]
+    """Without confirmations, which repeat the arms of an experiment before them; in the order of `verdicts`."""
+    first: dict[tuple[str, ...], ExperimentResult] = {}
+    for result in results:
+        if result.experiment.policy.gate:
+            first.setdefault(tuple(arm.key for arm in result.experiment.arms), result)
+    return list(first.values())
 
 
 def rates(all_trials: Iterable[Trial]) -> Rates:

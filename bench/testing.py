@@ -21,6 +21,7 @@ from bench.model import (
     Experiment,
     ExperimentResult,
     Failure,
+    FailureKind,
     Kind,
     Launch,
     Machine,
@@ -31,6 +32,8 @@ from bench.model import (
     Run,
     RunStatus,
     Summary,
+    Target,
+    Variant,
 )
 from bench.ports import Added, RunInfo
 from bench.runs import find_key, run_info
@@ -207,6 +210,44 @@ def make_run(
         experiments=(ExperimentResult(experiment=experiment, results=tuple(results), launches=seen),),
         bench_version="0.1.0",
     )
+
+
+def make_pair(
+    effect: float = 1.0,
+    *,
+    launches: int = 18,
+    name: str = "demo.work",
+    base: Target | None = None,
+    head: Target | None = None,
+    failure: Failure | None = None,
+    noise: float = 0.003,
+    seed: int = 0,
+) -> ExperimentResult:
+    """A gate's experiment of a 1 ms call, made up and reproducible: head takes `effect` times as long as base.
+
+    `failure`, if given, befalls head before its first launch, so that base is not launched either.
+    """
+    rng = random.Random(seed)
+    launches = 0 if failure is not None else launches
+    benchmark = Benchmark(name=name, version="v1", suite=name.partition(".")[0], source="demo:work")
+    variant = Variant(benchmark=name, params={})
+    arms = tuple(Arm(variant=variant, target=t) for t in (base or Target(label="base"), head or Target(label="head")))
+    results = []
+    for arm, factor in zip(arms, (1.0, effect), strict=True):
+        rows = tuple(tuple([round(1e6 * factor * rng.lognormvariate(0, noise))] * 10) for _ in range(launches))
+        measurements = tuple(Measurement(metric=m, launches=rows) for m in (TIME, CPU_TIME)) if launches else ()
+        reason = failure
+        if failure is not None and arm is arms[0]:
+            reason = Failure(kind=FailureKind.UNMEASURED, phase="launch", message="no launch was made")
+        results.append(ArmResult(arm=arm, measurements=measurements, failure=reason))
+    seen = tuple(
+        Launch(index=k, started_at=datetime(2026, 1, 1, tzinfo=UTC), hash_seed=k, core=0, priority="normal",
+               order=(0, 1))
+        for k in range(launches)
+    )  # fmt: skip
+    policy = Policy(launches=50, gate=True, budget_s=60.0)
+    experiment = Experiment(benchmark=benchmark, arms=arms, policy=policy, seed=seed)
+    return ExperimentResult(experiment=experiment, results=tuple(results), launches=seen)
 
 
 def with_environment(run: Run, **packages: str) -> Run:

@@ -151,7 +151,8 @@ def test_a_run_is_called_by_the_beginning_of_its_key_for_a_person_and_by_all_of_
 PIECES = (
     "<script>alert(1)</script>", "|", "`", "``", "\\", "\\|", "\\`", "@user", "\n", "\r\n", "\r", "\n\n# title\n",
     "::error::gone", "\n::error title=x::gone", "%0A::error::gone", "</details>", "<!--", "-->", "]]>", "&amp;",
-    "&#124;", "![x](http://x)", "[x](http://x)", "\x00", "\x1b[31m", "\ud800", "\ufffe", "🤖", "\u2028", "\x85", "<img src=x>",
+    "&#124;", "![x](http://x)", "[x](http://x)", "\x00", "\x1b[31m", "\ud800", "\ufffe", "🤖", "\u2028", "\x85",
+    "<img src=x>",
     "[bold]", "[/]", '"', "'", "]", " ", "s.b", "**", "~~", "\t", ",", ":",
 )  # fmt: skip
 hostile = st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=6).map("".join)

@@ -1,0 +1,128 @@
+"""Measured in pairs, then what looks regressed again: on made-up experiments."""
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from bench import paired
+from bench.gate import enough
+from bench.model import Benchmark, Failure, FailureKind, Target, Verdict
+from bench.paired import GATE, comparison_of, measure_pairs, plan_pairs
+from bench.policy import Rule
+from bench.stats.sequential import CONFIRMATION_LAUNCHES
+from bench.testing import SilentProgress, make_pair, make_run
+
+V = Verdict
+
+
+class Machine:
+    """Stands for `run_experiments`: answers with what was made up, in order, and remembers what it was asked."""
+
+    def __init__(self, *rounds, interrupted=()):
+        self.rounds = list(rounds)
+        self.interrupted = interrupted
+        self.asked = []
+
+    def __call__(self, experiments, *, device, path, progress, finished, enough=None):
+        call = len(self.asked)
+        self.asked.append((list(experiments), enough))
+        results = tuple(self.rounds[call])
+        for index, result in enumerate(results):
+            finished(index, result)
+        return results, call in self.interrupted
+
+
+@pytest.fixture
+def measure(monkeypatch):
+    """(Paired, Machine, what was kept, what was said)"""
+
+    def make(*rounds, confirm=True, interrupted=()):
+        machine, progress, kept = Machine(*rounds, interrupted=interrupted), SilentProgress(), []
+        monkeypatch.setattr(paired, "run_experiments", machine)
+        found = measure_pairs(
+            [result.experiment for result in rounds[0]], device="d:D", path=(), progress=progress, confirm=confirm,
+            keep=lambda index, result: kept.append(index),
+        )  # fmt: skip
+        return found, machine, kept, progress.messages
+
+    return make
+
+
+def test_a_suspect_alone_is_measured_again_with_fresh_launches_and_another_seed(measure):
+    first = [make_pair(name="s.same"), make_pair(1.1, name="s.slow"), make_pair(0.8, name="s.fast")]
+    found, machine, kept, said = measure(first, [make_pair(1.1, name="s.slow", seed=7)])
+    assert [c.verdict for c in found.comparisons] == [V.UNCHANGED, V.REGRESSED, V.IMPROVED]
+    assert [c.confirmed for c in found.comparisons] == [None, True, None]
+    (planned, looks), (again, no_looks) = machine.asked
+    assert (looks, no_looks) == (enough, None)  # the number of fresh launches is fixed: no looks, no correction
+    assert [e.name for e in again] == ["s.slow"]
+    assert again[0].policy.launches == CONFIRMATION_LAUNCHES
+    assert again[0].policy.budget_s is None
+    assert again[0].seed != planned[1].seed
+    assert kept == [0, 1, 2, 3]  # the confirmation is stored beside what it confirms
+    assert len(found.results) == 4
+    assert said == [f"measuring again with {CONFIRMATION_LAUNCHES} fresh launches: s.slow"]
+
+
+def test_what_does_not_repeat_is_taken_back(measure):
+    found, *_ = measure([make_pair(1.1)], [make_pair(1.0, seed=7)])
+    (answer,) = found.comparisons
+    assert (answer.verdict, answer.confirmed) == (V.INCONCLUSIVE, False)
+    assert "regressed at first, not confirmed" in answer.reason
+
+
+def test_without_a_suspect_or_without_confirmation_nothing_is_measured_again(measure):
+    for found, machine, *_ in (measure([make_pair(0.8), make_pair()]), measure([make_pair(1.1)], confirm=False)):
+        assert len(machine.asked) == 1
+        assert all(c.confirmed is None for c in found.comparisons)
+    assert found.comparisons[0].verdict is V.REGRESSED
+
+
+def test_after_an_interruption_nothing_more_is_measured(measure):
+    found, machine, *_ = measure([make_pair(1.1)], interrupted=(0,))
+    assert found.interrupted
+    assert len(machine.asked) == 1
+    assert found.comparisons[0].verdict is V.REGRESSED
+
+
+def test_a_confirmation_that_was_interrupted_decides_nothing_and_is_kept(measure):
+    found, _, kept, _ = measure([make_pair(1.1)], [make_pair(1.0, launches=3)], interrupted=(1,))
+    assert found.interrupted
+    assert (found.comparisons[0].verdict, found.comparisons[0].confirmed) == (V.REGRESSED, None)
+    assert len(found.results) == 2
+    assert kept == [0, 1]
+
+
+def test_a_head_that_fails_is_named_and_not_the_base_that_was_not_launched(measure):
+    gone = Failure(kind=FailureKind.RAISED, phase="set_up", message="ImportError: no shop")
+    found, machine, *_ = measure([make_pair(failure=gone)])
+    (answer,) = found.comparisons
+    assert (answer.verdict, answer.reason) == (V.FAILED, "raised in head: ImportError: no shop")
+    assert answer.comparisons == ()
+    assert len(machine.asked) == 1
+
+
+def test_a_rule_changes_the_policy_of_what_it_matches_until_it_expires():
+    benchmarks = [Benchmark(name=f"s.{n}", version="1", suite="s", source=f"s:{n}") for n in "ab"]
+    rule = Rule(match="s.a", reason="noisy disk", floor=0.2, expires=date(2026, 6, 1))
+    for today, floors in ((date(2026, 5, 1), [0.2, GATE.floor]), (date(2026, 7, 1), [GATE.floor, GATE.floor])):
+        planned = plan_pairs(
+            benchmarks, [list(b.variants()) for b in benchmarks], Target(label="x"), Target(label="y"), policy=GATE,
+            seed=0, rules=[rule], today=today,
+        )  # fmt: skip
+        assert [e.policy.floor for e in planned] == floors
+
+
+def test_a_stored_gate_run_says_again_what_it_said(measure):
+    """From samples alone, confirmation included."""
+    first = [make_pair(1.1, name="s.slow"), make_pair(name="s.same"), make_pair(1.1, name="s.false")]
+    fresh = [make_pair(1.1, name="s.slow", seed=7), make_pair(name="s.false", seed=8)]
+    found, *_ = measure(first, fresh)
+    again = comparison_of(replace(make_run(), experiments=found.results))
+    assert again.arms == found.comparisons
+    assert (again.base, again.head) == ("base", "head")
+
+
+def test_a_run_of_another_kind_is_no_comparison():
+    assert comparison_of(make_run()) is None
