@@ -21,9 +21,6 @@ POLICIES = {
 }
 """Seven launches are the fewest whose 20 % trimmed mean drops one at each end and keeps five."""
 
-_NEXT_AXIS = re.compile(r",(?=\s*\w+=)")
-"""A comma before another axis: values may hold commas themselves."""
-
 _SELECTOR = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<axes>.*)\])?")
 
 
@@ -33,7 +30,8 @@ class Selector:
 
     text: str
     pattern: str
-    axes: dict[str, str]
+    inside: str  # what stands between the brackets
+    axes: dict[str, str]  # as it reads without knowing the benchmark's axes
 
     def matches(self, benchmark: Benchmark, variant: Variant | None = None) -> bool:
         """Whether it names that benchmark, and that variant where one is given."""
@@ -41,23 +39,28 @@ class Selector:
             return False
         if variant is None:
             return True
-        return all(axis in variant.params and _same(variant.params[axis], value) for axis, value in self.axes.items())
+        wanted = _axes(self.inside, [re.escape(axis) for axis in variant.params]) or {}
+        return all(axis in variant.params and _same(variant.params[axis], value) for axis, value in wanted.items())
 
 
 def parse(text: str) -> Selector:
     """Raises SelectorError for text that is no selector."""
     match = _SELECTOR.fullmatch(text.strip())
-    axes: dict[str, str] = {}
-    if match is not None:
-        for part in filter(None, _NEXT_AXIS.split(match["axes"] or "")):
-            axis, equals, value = part.partition("=")
-            if not equals:
-                match = None
-                break
-            axes[axis.strip()] = value.strip()
-    if match is None:
+    axes = None if match is None else _axes(match["axes"] or "", [r"\w+"])
+    if match is None or axes is None:
         raise SelectorError(f"selector {text!r} is not a suite, a suite.benchmark or a suite.benchmark[axis=value].")
-    return Selector(text, match["name"].strip(), axes)
+    return Selector(text, match["name"].strip(), match["axes"] or "", axes)
+
+
+def _axes(inside: str, names: Sequence[str]) -> dict[str, str] | None:
+    """`axis=value,…` by axis; a value may hold commas, and even `, other=1` where no axis is called so."""
+    found: dict[str, str] = {}
+    for part in filter(None, re.split(rf",(?=\s*(?:{'|'.join(names) or '$.'})=)", inside)):
+        axis, equals, value = part.partition("=")
+        if not equals:
+            return None
+        found[axis.strip()] = value.strip()
+    return found
 
 
 def _same(value: Scalar, text: str) -> bool:

@@ -4,9 +4,16 @@ A call is 100 equal units; `BENCH_SELFTEST_PERCENT` adds that many. The two arms
 differ in this variable alone, so the true effect is known.
 """
 
+from __future__ import annotations
+
 import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from bench.api import Work, benchmark
+
+if TYPE_CHECKING:
+    from bench.ports import Device
 
 UNITS = 100
 
@@ -16,23 +23,23 @@ def units() -> int:
     return UNITS + int(os.environ.get("BENCH_SELFTEST_PERCENT", "0"))
 
 
-def repeated(unit, **facts):
+def repeated(unit: Callable[[], Any]) -> Work:
     """A Work whose call makes every unit once."""
     count = range(units())
 
-    def run():
+    def run() -> None:
         for _ in count:
             unit()
 
-    return Work(run=run, **facts)
+    return Work(run=run)
 
 
 @benchmark(profiles=("selftest",))
-def interpreter(device):
+def interpreter(device: Device) -> Work:
     """Integer arithmetic in a Python loop."""
     span = range(120)
 
-    def unit():
+    def unit() -> int:
         total = 0
         for i in span:
             total += i * i % 7
@@ -42,13 +49,13 @@ def interpreter(device):
 
 
 @benchmark(profiles=("selftest",))
-def allocation(device):
+def allocation(device: Device) -> Work:
     """Small dictionaries, texts and lists made and dropped."""
     return repeated(lambda: [{"id": i, "name": f"user-{i}", "tags": [i, i + 1]} for i in range(12)])
 
 
 @benchmark(profiles=("selftest",))
-def json_text(device):
+def json_text(device: Device) -> Work:
     """A small JSON document parsed."""
     import json
 
@@ -57,7 +64,7 @@ def json_text(device):
 
 
 @benchmark(profiles=("selftest",), requires=("numpy",))
-def matmul_small(device):
+def matmul_small(device: Device) -> Work:
     """Products of 64 × 64 matrices: call overhead counts."""
     import numpy as np
 
@@ -68,7 +75,7 @@ def matmul_small(device):
 
 
 @benchmark(profiles=("selftest",), requires=("numpy",))
-def matmul_large(device):
+def matmul_large(device: Device) -> Work:
     """Products of 320 × 320 matrices: a call longer than a scheduler slice."""
     import numpy as np
 
@@ -79,7 +86,7 @@ def matmul_large(device):
 
 
 @benchmark(profiles=("selftest",), requires=("numpy",))
-def memory_copy(device):
+def memory_copy(device: Device) -> Work:
     """Copies through buffers far larger than a level-2 cache: bound by memory."""
     import numpy as np
 
@@ -87,7 +94,7 @@ def memory_copy(device):
     chunk = 100_000
     place = [0]
 
-    def unit():
+    def unit() -> None:
         start = place[0]
         target[start : start + chunk] = source[start : start + chunk]
         place[0] = (start + chunk) % (source.size - chunk)
@@ -96,7 +103,7 @@ def memory_copy(device):
 
 
 @benchmark(profiles=("selftest",), requires=("onnxruntime", "onnx"))
-def onnxruntime_mlp(device):
+def onnxruntime_mlp(device: Device) -> Work:
     """A small multi-layer perceptron in ONNX Runtime."""
     import numpy as np
     import onnxruntime
@@ -123,7 +130,7 @@ def onnxruntime_mlp(device):
 
 
 @benchmark(profiles=("selftest",), requires=("torch",))
-def torch_mlp(device):
+def torch_mlp(device: Device) -> Work:
     """A small multi-layer perceptron in eager PyTorch."""
     import torch
 
@@ -133,7 +140,7 @@ def torch_mlp(device):
     net = torch.nn.Sequential(*layers).eval()
     data = torch.randn(4, 256)
 
-    def unit():
+    def unit() -> None:
         with torch.inference_mode():
             net(data)
 

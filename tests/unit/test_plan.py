@@ -87,3 +87,9 @@ def test_quotes_of_an_asv_parameter_may_be_left_out():
     quoted = Benchmark(name="a.b", version="1", suite="a", source="m", axes={"g": ["'x (1, 2)'", "'y'"]})
     for text in ("a.b[g=x (1, 2)]", "a.b[g='x (1, 2)']"):
         assert [v.params["g"] for v in select([quoted], [text], None)[0]] == ["'x (1, 2)'"]
+
+
+def test_a_value_may_look_like_another_axis():
+    made = Benchmark(name="a.b", version="1", suite="a", source="m", axes={"g": ["'T (1, seed=4)'", "'T (2, seed=4)'"]})
+    found = select([made], ["a.b[g=T (1, seed=4)]"], None)
+    assert [v.params["g"] for v in found[0]] == ["'T (1, seed=4)'"]
