@@ -144,7 +144,8 @@ def confirmed(first: ArmComparison, fresh: ExperimentResult) -> ArmComparison:
     basis = first.basis or TIME.name
     policy = fresh.experiment.policy
     suspect = next(c for c in first.comparisons if c.metric.name == basis)
-    answer = confirm(_differences(fresh, basis), better_sign=_sign(suspect), floor=policy.floor)
+    floor = policy.memory_floor if suspect.metric.kind is Kind.MEMORY else policy.floor
+    answer = confirm(_differences(fresh, basis), better_sign=_sign(suspect), floor=floor)
     ratio = f"{exp(answer.interval.value):.3f}×, {answer.interval.n} fresh launches"
     if answer.confirmed:
         return replace(first, confirmed=True, reason=_join(first.reason, f"confirmed ({ratio})"))

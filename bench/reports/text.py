@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as escape_markup
 from rich.table import Table
 
 from bench.compare import RunComparison
@@ -42,6 +42,11 @@ LEAST = {"variant": 30, "reason": 24}
 SPEEDUP = "speedup"
 
 MISSING = "—"
+
+
+def escape(text: str) -> str:
+    """Foreign text as text: no markup, and nothing that a terminal would obey."""
+    return escape_markup("".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text))
 
 
 class TextReport:

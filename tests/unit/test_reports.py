@@ -150,3 +150,10 @@ def test_a_log_gets_a_line_now_and_then():
         "bench: 2 of 4 launches, about 12 s left",
         "bench: 4 of 4 launches, about 0 s left",
     ]
+
+
+def test_a_foreign_name_cannot_command_the_terminal():
+    text = TextReport().run(make_run(suite="\x1b[31mred\x07"))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "\ufffd[31mred" in text
