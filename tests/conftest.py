@@ -8,6 +8,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# One seed and no deadline: a busy machine must not decide what is tried, or how long it may take.
+# `--hypothesis-profile=search` looks further, for a person.
+settings.register_profile("seeded", derandomize=True, deadline=None)
+settings.register_profile("search", max_examples=3000, deadline=None)
+settings.load_profile("seeded")
+
 
 DEFAULT_POSTGRESQL = "postgresql+psycopg://postgres@127.0.0.1:5432/postgres"
 

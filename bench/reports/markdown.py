@@ -56,14 +56,16 @@ def _code(text: str) -> str:
 _ESCAPES = str.maketrans(
     {
         "&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "@\u200b",
-        **{c: f"\\{c}" for c in "\\|[]`*~"},
+        **{c: f"\\{c}" for c in "\\|[]`*_~"},
     }
 )  # fmt: skip
 
 
 def _text(text: str) -> str:
     """Foreign text as text: no HTML, links, mentions, emphasis or cells of its own."""
-    return _line(text).translate(_ESCAPES)
+    # GitHub makes links of bare addresses too; an unseen space inside keeps them text.
+    unlinked = _line(text).replace("://", ":\u200b//").replace("www.", "www\u200b.")
+    return unlinked.translate(_ESCAPES)
 
 
 def _line(text: str) -> str:

@@ -187,6 +187,9 @@ class Tags(HTMLParser):
 @example("`<script>alert(1)</script>")
 @example("a\\|b\nc")
 @example("\\")
+@example("_:")
+@example("_a_ *b* ~c~")
+@example("https://evil.example/x www.evil.example")
 def test_no_name_breaks_out_of_markdown(text):
     """Read by a real GFM parser: one table, seven cells a row, and no element that we did not write."""
     out = comparison_markdown(poisoned(text))
