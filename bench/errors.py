@@ -11,7 +11,8 @@
         ├── MeasureError               a worker could not be started or understood
         └── StoreError                 the database cannot be used
             ├── SchemaError            its schema is not the one that this version speaks
-            └── RunConflictError       the same run key was stored before with other content
+            ├── RunConflictError       the same run key was stored before with other content
+            └── StaleError             somebody else changed a regression first
 
 A message is one sentence that says what is wrong, where, and what to do. The command line prints
 it and exits with the branch's code; it never prints a traceback for one of these.
@@ -32,6 +33,7 @@ __all__ = [
     "RunConflictError",
     "SchemaError",
     "SelectorError",
+    "StaleError",
     "StoreError",
     "UsageError",
     "WireError",
@@ -108,3 +110,7 @@ class SchemaError(StoreError):
 
 class RunConflictError(StoreError):
     """A run with the same key and other content is stored already."""
+
+
+class StaleError(StoreError):
+    """Somebody else changed a regression since it was read; read it again and decide again."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from bench.model import Benchmark, Failure, Run, RunStatus, Target
+from bench.history import ChangePoint, Event, Point, Proof, ProofRequest, Regression, RequestState, Series, State
+from bench.model import Benchmark, Environment, Failure, Run, RunStatus, Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,4 +148,87 @@ class Progress(Protocol):
 
     def message(self, text: str) -> None:
         """One sentence for a person."""
+        ...
+
+
+class History(Protocol):
+    """What detection and triage keep, derived from runs: may be dropped and rebuilt, but for people's events.
+
+    Every call is one transaction. Values are those of bench.history.
+    """
+
+    def series(self, *, changed: bool = False, machine: str | None = None) -> Sequence[Series]:
+        """All series; with `changed` those with a point that the detector has not seen (see `record`)."""
+        ...
+
+    def points(self, fingerprints: Sequence[str], *, limit: int | None = None) -> dict[str, list[Point]]:
+        """Points of each series, oldest first by `at`; with `limit` the newest so many of each.
+
+        Without failed arms, dirty trees, interrupted or quarantined runs, and values without an estimate.
+        Several points of one commit in one environment are all there: the caller folds them.
+        """
+        ...
+
+    def environment(self, fingerprint: str) -> Environment:
+        """An environment by its fingerprint. Raises MissingError."""
+        ...
+
+    def changes(
+        self, *, series: Sequence[str] | None = None, regression: str | None = None, superseded: bool = False
+    ) -> Sequence[ChangePoint]:
+        """Change points, oldest first; without those that were superseded unless asked for."""
+        ...
+
+    def record(self, changes: Sequence[ChangePoint], *, seen: Mapping[str, str]) -> None:
+        """Keep new change points and new values of known ones (by key), and note how far the detector came.
+
+        `seen` maps the fingerprint of a series to the run key of its newest point.
+        """
+        ...
+
+    def regressions(self, *, states: Sequence[State] = ()) -> Sequence[Regression]:
+        """Newest first; all states unless some are named. An expected one whose date is past counts as open."""
+        ...
+
+    def regression(self, ref: str) -> Regression:
+        """By its key or a unique beginning of it (at least 4 digits). Raises MissingError."""
+        ...
+
+    def events(self, key: str) -> Sequence[Event]:
+        """Everything that happened to a regression, in order. Raises MissingError."""
+        ...
+
+    def open_regression(self, regression: Regression, event: Event) -> None:
+        """A new one with its first event."""
+        ...
+
+    def append(self, event: Event) -> Regression:
+        """Add `event`, whose number must be the last one's plus 1, and return what the regression became.
+
+        Raises StaleError when somebody else appended first: read again and decide again.
+        """
+        ...
+
+    def request(self, request: ProofRequest) -> bool:
+        """Queue a proof; false where the same key is there already."""
+        ...
+
+    def requests(self, *, states: Sequence[RequestState] = ()) -> Sequence[ProofRequest]:
+        """Wanted proofs, oldest first."""
+        ...
+
+    def take(self, machine: str) -> ProofRequest | None:
+        """The oldest queued proof for the machine of that fingerprint, now taken; null where there is none."""
+        ...
+
+    def finish(self, request: str, proof: Proof) -> None:
+        """Close a request and put its proof on the change point."""
+        ...
+
+    def claim_notice(self, key: str) -> bool:
+        """True once for every key: whoever gets it sends that notice."""
+        ...
+
+    def release_notice(self, key: str) -> None:
+        """The notice could not be sent: let it be claimed again."""
         ...
