@@ -22,7 +22,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bench import model
-from bench.model import Better, Kind, Scalar, Summary
+from bench.metrics import HARNESS_METRICS, Better, Kind, Summary
+from bench.metrics import Metric as MetricValue
+from bench.model import Scalar
 
 if TYPE_CHECKING:
     from bench.ports import Clock
@@ -45,13 +47,13 @@ class Wrong(Exception):  # noqa: N818 - the Failure kind it becomes
 
 def Metric(  # noqa: N802 - reads as the type it returns
     name: str, *, unit: str, better: Better, kind: Kind | str = Kind.ACCURACY, help: str = "", exact: bool = True
-) -> model.Metric:
+) -> MetricValue:
     """A metric of the suite's own, filled by `Work.report`.
 
     `exact` metrics are deterministic numbers. A value of type `Items` makes the metric a share of
     items with a binomial interval whatever is said here. Not exact: one value a launch.
     """
-    return model.Metric(
+    return MetricValue(
         name=name, unit=unit, better=better, kind=Kind(kind), help=help,
         summary=Summary.EXACT if exact else Summary.LAUNCH,
     )  # fmt: skip
@@ -107,7 +109,7 @@ def benchmark(
     axes: Mapping[str, Sequence[Scalar]] | None = None,
     baseline: Mapping[str, Scalar] | None = None,
     exclude: Sequence[Mapping[str, Scalar]] = (),
-    metrics: Sequence[model.Metric] = (),
+    metrics: Sequence[MetricValue] = (),
     requires: Sequence[str] = (),
     profiles: Sequence[str] = ("quick", "full"),
     threads: int = 1,
@@ -134,7 +136,7 @@ def benchmark(
         for axis, value in rule.items():
             if axis not in axes or value not in axes[axis]:
                 raise ValueError(f"{axis}={value!r} is not a point of the axes {axes}")
-    taken = {m.name for m in model.HARNESS_METRICS}
+    taken = {m.name for m in HARNESS_METRICS}
     for metric in metrics:
         if metric.name in taken:
             raise ValueError(f"metric {metric.name!r} is declared twice or belongs to the harness")

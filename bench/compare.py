@@ -10,20 +10,8 @@ from dataclasses import dataclass, replace
 from math import exp, isnan, log
 
 from bench.errors import Exit
-from bench.model import (
-    THROUGHPUT,
-    TIME,
-    ArmResult,
-    Better,
-    Comparison,
-    Estimate,
-    FailureKind,
-    Measurement,
-    Metric,
-    Run,
-    Summary,
-    Verdict,
-)
+from bench.metrics import THROUGHPUT, TIME, Better, Metric, Summary
+from bench.model import ArmResult, Comparison, Estimate, FailureKind, Measurement, Run, Verdict
 from bench.stats.location import (
     Interval,
     difference_interval,

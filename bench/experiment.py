@@ -15,14 +15,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bench.measure.session import ArmFailed, Session, WorkerProcess
+from bench.metrics import CPU_TIME, FIRST_CALL, MEMORY_GROWTH, PEAK_MEMORY, SET_UP, SIZE, TIME, Summary
 from bench.model import (
-    CPU_TIME,
-    FIRST_CALL,
-    MEMORY_GROWTH,
-    PEAK_MEMORY,
-    SET_UP,
-    SIZE,
-    TIME,
     Arm,
     ArmResult,
     Experiment,
@@ -33,7 +27,6 @@ from bench.model import (
     Measurement,
     Number,
     RoundConditions,
-    Summary,
 )
 from bench.ports import Progress
 from bench.stats.boundaries import LOOKS

@@ -12,19 +12,8 @@ from dataclasses import replace
 from math import exp, isnan, log
 
 from bench.compare import ArmComparison, compare_results, launch_values, variant_verdict
-from bench.model import (
-    CPU_TIME,
-    TIME,
-    ArmResult,
-    Better,
-    Comparison,
-    Estimate,
-    ExperimentResult,
-    FailureKind,
-    Kind,
-    Summary,
-    Verdict,
-)
+from bench.metrics import CPU_TIME, TIME, Better, Kind, Summary
+from bench.model import ArmResult, Comparison, Estimate, ExperimentResult, FailureKind, Verdict
 from bench.stats.sequential import LOOKS, Decision, State, confirm, decide
 
 BUSY = 0.2

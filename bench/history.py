@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from bench.model import Estimate, Metric, Scalar, Verdict
+from bench.metrics import Metric
+from bench.model import Estimate, Scalar, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,30 +8,23 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from bench.errors import MissingError, RunConflictError
+from bench.metrics import CPU_TIME, PEAK_MEMORY, SIZE, TIME, Better, Kind, Metric, Summary
 from bench.model import (
-    CPU_TIME,
-    PEAK_MEMORY,
-    SIZE,
-    TIME,
     Arm,
     ArmResult,
     Benchmark,
-    Better,
     Environment,
     Experiment,
     ExperimentResult,
     Failure,
     FailureKind,
-    Kind,
     Launch,
     Machine,
     Measurement,
-    Metric,
     Policy,
     RoundConditions,
     Run,
     RunStatus,
-    Summary,
     Target,
     Variant,
 )

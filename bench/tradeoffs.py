@@ -7,7 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bench.compare import compare_results, estimate, throughput
-from bench.model import THROUGHPUT, TIME, Arm, Comparison, Estimate, ExperimentResult, Failure, Metric, Target
+from bench.metrics import THROUGHPUT, TIME, Metric
+from bench.model import Arm, Comparison, Estimate, ExperimentResult, Failure, Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

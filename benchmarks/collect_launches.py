@@ -18,7 +18,8 @@ from pathlib import Path
 
 from bench.compare import launch_values
 from bench.experiment import run_experiments
-from bench.model import CPU_TIME, TIME, ExperimentResult, Target
+from bench.metrics import CPU_TIME, TIME
+from bench.model import ExperimentResult, Target
 from bench.paired import GATE, plan_pairs
 from bench.plan import select
 from bench.reports.progress import LineProgress

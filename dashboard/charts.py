@@ -8,7 +8,8 @@ from math import log10
 
 import plotly.graph_objects as go
 
-from bench.model import TIME, Better, Estimate, Kind, Metric, Verdict
+from bench.metrics import TIME, Better, Kind, Metric
+from bench.model import Estimate, Verdict
 from bench.reports.format import title
 from bench.tradeoffs import VariantSummary
 from dashboard.markup import chart_text

@@ -5,20 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
 
-from bench.model import (
-    CPU_TIME,
-    PEAK_MEMORY,
-    SIZE,
-    THROUGHPUT,
-    TIME,
-    Comparison,
-    Estimate,
-    Kind,
-    Metric,
-    RunStatus,
-    Summary,
-    Verdict,
-)
+from bench.metrics import CPU_TIME, PEAK_MEMORY, SIZE, THROUGHPUT, TIME, Kind, Metric, Summary
+from bench.model import Comparison, Estimate, RunStatus, Verdict
 from bench.ports import RunInfo
 from bench.reports.format import SYMBOLS, change, duration, is_share, quantity, ratio, times, title
 from bench.tradeoffs import VariantSummary, speedup

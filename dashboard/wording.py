@@ -12,7 +12,8 @@ from datetime import datetime, timedelta, tzinfo
 from math import floor, isfinite, log10
 from urllib.parse import urlsplit
 
-from bench.model import Better, Conditions, Estimate, Kind, Metric
+from bench.metrics import Better, Kind, Metric
+from bench.model import Conditions, Estimate
 from bench.reports.format import is_share
 from bench.reports.format import scale_of as unit_of
 

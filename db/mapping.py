@@ -15,7 +15,8 @@ from math import isfinite
 from typing import Any
 
 from bench.errors import StoreError
-from bench.model import ArmResult, Estimate, Experiment, Metric, Run, Target
+from bench.metrics import Metric
+from bench.model import ArmResult, Estimate, Experiment, Run, Target
 from bench.wire import VERSION, convert, payload_sha, plain
 from db import codec
 

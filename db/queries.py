@@ -14,7 +14,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from bench.errors import MissingError
-from bench.model import Environment, Estimate, Failure, FailureKind, Machine, Measurement, Metric, Scalar, Target
+from bench.metrics import Metric
+from bench.model import Environment, Estimate, Failure, FailureKind, Machine, Measurement, Scalar, Target
 from bench.wire import convert
 from db import codec
 from db import tables as t

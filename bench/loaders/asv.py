@@ -47,7 +47,8 @@ from bench.api import Skip, Work
 from bench.loaders import paths
 from bench.loaders.native import problem_of
 from bench.measure.meters.children import peak_children_bytes
-from bench.model import Better, Kind, Metric, Scalar, Summary
+from bench.metrics import Better, Kind, Metric, Summary
+from bench.model import Scalar
 from bench.ports import Device
 
 NEEDS = "asv_runner, which reads asv suites, is not installed where the suite runs: pip install asv_runner"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bench.model import Comparison, Estimate, Kind, Metric, Summary, Verdict
+from bench.metrics import Kind, Metric, Summary
+from bench.model import Comparison, Estimate, Verdict
 
 _TIME = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
 _BYTES = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"))

@@ -11,7 +11,8 @@ from rich.markup import escape as escape_markup
 from rich.table import Table
 
 from bench.compare import RunComparison
-from bench.model import ExperimentResult, FailureKind, Kind, Metric, Run, RunStatus, Summary
+from bench.metrics import Kind, Metric, Summary
+from bench.model import ExperimentResult, FailureKind, Run, RunStatus
 from bench.ports import RunInfo
 from bench.reports.format import (
     SYMBOLS,

@@ -10,7 +10,8 @@ import pytest
 
 from bench.experiment import run_experiments
 from bench.measure.session import ArmFailed, Session
-from bench.model import FailureKind, Policy, Summary, Target, Verdict
+from bench.metrics import Summary
+from bench.model import FailureKind, Policy, Target, Verdict
 from bench.plan import plan
 from bench.sources.native import NativeSource
 from bench.testing import SilentProgress

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bench.compare import estimate
 from bench.errors import MissingError, RunConflictError, StoreError, WireError
+from bench.metrics import SIZE, Summary
 from bench.model import (
-    SIZE,
     Accelerator,
     ArmResult,
     Conditions,
@@ -26,7 +26,6 @@ from bench.model import (
     Revision,
     Run,
     RunStatus,
-    Summary,
     Target,
 )
 from bench.ports import Added, Store

@@ -7,7 +7,8 @@ import pytest
 
 from bench.compare import TOO_FEW, compare_measurements, compare_runs, decide, environment_differences, estimate
 from bench.errors import Exit
-from bench.model import SIZE, TIME, Better, Failure, FailureKind, Kind, Measurement, Metric, Summary, Verdict
+from bench.metrics import SIZE, TIME, Better, Kind, Metric, Summary
+from bench.model import Failure, FailureKind, Measurement, Verdict
 from bench.stats.location import Interval
 from bench.testing import make_run, with_environment
 from bench.tradeoffs import speedup, tradeoffs

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from bench.compare import ArmComparison, RunComparison
-from bench.model import CPU_TIME, PEAK_MEMORY, SIZE, TIME, Better, Comparison, Estimate, Kind, Metric, Summary, Verdict
+from bench.metrics import CPU_TIME, PEAK_MEMORY, SIZE, TIME, Better, Kind, Metric, Summary
+from bench.model import Comparison, Estimate, Verdict
 from bench.reports.github import comparison_github
 from bench.reports.json import JsonReport
 from bench.reports.junit import comparison_junit

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bench.model import TIME, Estimate, Failure, FailureKind
+from bench.metrics import TIME
+from bench.model import Estimate, Failure, FailureKind
 from bench.testing import make_run
 from bench.tradeoffs import tradeoffs
 from dashboard.charts import labels, points, tradeoff_figure, y_choices

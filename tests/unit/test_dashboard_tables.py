@@ -8,21 +8,8 @@ from pathlib import Path
 import pytest
 
 import dashboard
-from bench.model import (
-    SIZE,
-    TIME,
-    Better,
-    Conditions,
-    Estimate,
-    Failure,
-    FailureKind,
-    Kind,
-    Metric,
-    Revision,
-    RunStatus,
-    Summary,
-    Verdict,
-)
+from bench.metrics import SIZE, TIME, Better, Kind, Metric, Summary
+from bench.model import Conditions, Estimate, Failure, FailureKind, Revision, RunStatus, Verdict
 from bench.reports.format import times
 from bench.runs import run_info
 from bench.testing import make_run

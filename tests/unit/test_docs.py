@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import click
 import pytest
 
-from bench import compare, model, policy
+from bench import compare, metrics, model, policy
 from bench.cli import bench as cli
 from bench.commands.selftest import _document as selftest_document
 from bench.config import SETTINGS, load_config
@@ -287,9 +287,10 @@ def test_the_readme_has_every_suite_that_people_run():
 # Words and formats
 
 
-def classes(module):
+def classes(*modules):
     return {
         name: value
+        for module in modules
         for name, value in vars(module).items()
         if isinstance(value, type) and value.__module__ == module.__name__ and not name.startswith("_")
     }
@@ -297,14 +298,14 @@ def classes(module):
 
 def test_the_glossary_has_every_class_of_the_model_and_no_other():
     written = {first.strip("`") for first in rows(text_of(ROOT / "docs" / "glossary.md")) if first.startswith("`")}
-    there = set(classes(model))
+    there = set(classes(metrics, model))
     assert written == there, f"docs/glossary.md: missing {there - written}, stale {written - there}"
 
 
 @pytest.mark.parametrize("name", ["Better", "Kind", "Summary", "FailureKind", "RunStatus", "Verdict"])
 def test_the_glossary_names_every_member_of(name):
     row = rows(text_of(ROOT / "docs" / "glossary.md"))[f"`{name}`"]
-    missing = [member.value for member in classes(model)[name] if member.value not in re.findall(r"\w+", row)]
+    missing = [member.value for member in classes(metrics, model)[name] if member.value not in re.findall(r"\w+", row)]
     assert not missing, f"docs/glossary.md, {name}, lacks {missing}"
 
 
@@ -312,7 +313,7 @@ def test_the_reference_has_every_field_of_a_run():
     table = rows(section(REFERENCE, "Run: `bench-run`"))
     derived = {"Estimate", "Comparison"}  # not stored
     wrong = []
-    for name, kind in classes(model).items():
+    for name, kind in classes(metrics, model).items():
         if not dataclasses.is_dataclass(kind) or name in derived:
             continue
         fields = [f.name for f in dataclasses.fields(kind)]

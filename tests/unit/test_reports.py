@@ -6,20 +6,8 @@ from dataclasses import replace
 import pytest
 
 from bench.compare import compare_runs
-from bench.model import (
-    SIZE,
-    THROUGHPUT,
-    TIME,
-    Better,
-    Conditions,
-    Estimate,
-    Failure,
-    FailureKind,
-    Kind,
-    Metric,
-    RunStatus,
-    Summary,
-)
+from bench.metrics import SIZE, THROUGHPUT, TIME, Better, Kind, Metric, Summary
+from bench.model import Conditions, Estimate, Failure, FailureKind, RunStatus
 from bench.reports.format import duration, interval, quantity, ratio, times
 from bench.reports.json import JsonReport
 from bench.reports.progress import Estimator, LineProgress

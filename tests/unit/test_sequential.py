@@ -11,7 +11,8 @@ from scipy import integrate, stats
 
 from bench.compare import decide as decide_once
 from bench.errors import ConfigError, MeasureError
-from bench.model import Better, Verdict
+from bench.metrics import Better
+from bench.model import Verdict
 from bench.stats.location import trimmed_interval
 from bench.stats.sequential import (
     CONFIRMATION_LAUNCHES,
