@@ -24,6 +24,7 @@ class Config:
     state: folder for the database and the spool of this project.
     cache: folder for built artifacts, shared by all projects.
     tags: what people call this machine.
+    canary: whether `bench run` measures the canary beside what was asked for.
     policy: what matters for which benchmark; only in pyproject.toml (see bench.policy).
     """
 
@@ -34,6 +35,7 @@ class Config:
     state: Path = Path(".bench")
     cache: Path = Path("~/.cache/inference-bench")
     tags: tuple[str, ...] = ()
+    canary: bool = True
     policy: tuple[Rule, ...] = ()
 
 
@@ -70,7 +72,7 @@ def load_config(
     return Config(
         root=root, database=database, suites=tuple(values.get("suites", ("suites",))),
         profile=values.get("profile", "quick"), state=state, cache=cache, tags=tuple(values.get("tags", ())),
-        policy=rules,
+        canary=values.get("canary", True), policy=rules,
     )  # fmt: skip
 
 
@@ -101,8 +103,20 @@ def _check(name: str, value: Any, layer: str) -> Any:
         if isinstance(value, str) or not all(isinstance(item, str) for item in value):
             raise ConfigError(f"{layer}: {name} must be a list of texts, not {value!r}.")
         return tuple(value)
+    if name == "canary":
+        return _truth(value, layer)
     if not isinstance(value, str | Path):
         raise ConfigError(f"{layer}: {name} must be a text, not {value!r}.")
     if name == "profile" and value not in ("quick", "full"):
         raise ConfigError(f"{layer}: profile must be quick or full, not {value!r}.")
     return value
+
+
+def _truth(value: Any, layer: str) -> bool:
+    """A TOML boolean, or the text that a variable holds."""
+    words = {"1": True, "true": True, "0": False, "false": False}
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    raise ConfigError(f"{layer}: canary must be true or false, not {value!r}.")

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 @click.option("--json", "json_file", metavar="FILE", help="Also write the report as JSON (- for standard output).")
 @click.option("--launches", type=click.IntRange(1, 1000), help="Fresh processes per variant (default: the profile's).")
 @click.option("--seed", type=click.IntRange(0), help="Repeat the order and the hash seeds of an earlier run.")
+@click.option(
+    "--canary/--no-canary", default=None, help="Fixed work that tells whether the machine moved (default: on)."
+)
 @click.option("--tag", "tags", multiple=True, help="What people call this machine; may be repeated.")
 def command(
     selectors: tuple[str, ...],
@@ -43,6 +46,7 @@ def command(
     json_file: str | None,
     launches: int | None,
     seed: int | None,
+    canary: bool | None,
     tags: tuple[str, ...],
     **sources: str | None,
 ) -> Exit:
@@ -53,29 +57,34 @@ def command(
     """
     import secrets
 
+    from bench.commands._canary import canary as with_canary
     from bench.errors import MissingError
     from bench.experiment import run_experiments
     from bench.model import Target
     from bench.plan import plan
     from bench.targets import revision_of
 
-    config = config_of(suites=suites, database=database, profile=profile, tags=tags)
+    config = config_of(suites=suites, database=database, profile=profile, tags=tags, canary=canary)
     with opened(config) as store:  # an unusable database is found out before anything is measured
         source = source_of(config, sources)
         found = source.discover(Target())
         say_problems(found.problems)
+        seed = secrets.randbelow(2**31) if seed is None else seed
         experiments = plan(
-            found.benchmarks, selectors, profile=config.profile, target=Target(), launches=launches,
-            seed=secrets.randbelow(2**31) if seed is None else seed,
-        )  # fmt: skip
+            found.benchmarks, selectors, profile=config.profile, target=Target(), launches=launches, seed=seed
+        )
         if not experiments:
             raise MissingError(f"nothing to measure in {', '.join(config.suites)}; check --suites and --profile.")
+        path = source.path
+        if config.canary:
+            extra, places = with_canary(config.profile, launches=launches, seed=seed + len(experiments))
+            experiments, path = experiments + extra, (*path, *places)
         revision = revision_of(config.root)
         with recording(
             config, store, profile=config.profile, source=source.name, revision=revision, problems=found.problems
         ) as recorder:
             results, interrupted = run_experiments(
-                experiments, device=DEVICE, path=source.path, progress=recorder.progress, finished=recorder.keep
+                experiments, device=DEVICE, path=path, progress=recorder.progress, finished=recorder.keep
             )
             run = recorder.store(results, interrupted=interrupted)
         _show(run, json_file)
@@ -94,10 +103,12 @@ def _show(run: Run, json_file: str | None) -> None:
 
 
 def _exit_code(run: Run) -> Exit:
+    from bench.commands._canary import SUITE as CANARY
     from bench.errors import Exit
     from bench.model import FailureKind, RunStatus
 
-    outcomes: list[Any] = [result.failure for _, result in run.arms()]
+    asked = [(e, result) for e, result in run.arms() if e.experiment.benchmark.suite != CANARY]
+    outcomes: list[Any] = [result.failure for _, result in asked]
     failed = any(f is not None and f.kind is not FailureKind.SKIPPED for f in outcomes)
     nothing = all(f is not None for f in outcomes)
     whole = run.status is RunStatus.COMPLETE

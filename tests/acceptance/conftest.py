@@ -25,6 +25,7 @@ class Shell:
             **{k: v for k, v in os.environ.items() if not k.startswith("BENCH_")},
             "BENCH_LOCK": str(folder / "machine.lock"),
             "BENCH_SUITES": SUITES,
+            "BENCH_CANARY": "0",
             "BENCH_CACHE": str(cache),
         }
         (folder / "pyproject.toml").write_text("")

@@ -143,14 +143,27 @@ def test_a_skipped_variant_is_no_failure_and_says_what_it_needs(bench):
     assert "needs a thing" in out
 
 
+ALL_SKIPPED = (
+    "from bench.api import *\n@benchmark(requires=('no_such_package',))\ndef f(device):\n    return Work(run=int)\n"
+)
+
+
 def test_a_run_in_which_everything_was_skipped_is_not_a_success(bench):
     folder = bench.folder / "mine"
     folder.mkdir()
-    (folder / "no.py").write_text(
-        "from bench.api import *\n@benchmark(requires=('no_such_package',))\ndef f(device):\n    return Work(run=int)\n"
-    )
+    (folder / "no.py").write_text(ALL_SKIPPED)
     out, _ = bench("run", code=Exit.FAILED, BENCH_SUITES=str(folder))
     assert "no_such_package" in out
+
+
+def test_the_canary_runs_beside_what_was_asked_for_and_excuses_nothing(bench):
+    folder = bench.folder / "mine"
+    folder.mkdir()
+    (folder / "no.py").write_text(ALL_SKIPPED)
+    out, _ = bench("run", "--canary", "--launches", "2", code=Exit.FAILED, BENCH_SUITES=str(folder))
+    assert "no_such_package" in out
+    assert "canary.reference" in out
+    assert "4 measured" in out
 
 
 def test_an_unknown_selector_is_one_sentence(bench):

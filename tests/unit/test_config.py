@@ -37,6 +37,8 @@ def test_each_layer_wins_over_the_one_below(tmp_path):
         ("[tool.bench]\nprofile='fast'\n", "fast"),
         ("[tool.bench]\nsuites='x'\n", "list"),
         ("[tool.bench]\ndatabase=3\n", "text"),
+        ("[tool.bench]\ncanary='perhaps'\n", "true or false"),
+        ("[tool.bench]\ncanary=1\n", "true or false"),
         ("[tool.bench\n", "cannot be read"),
         ("[tool]\nbench=3\n", "must be a table"),
     ],
@@ -54,7 +56,8 @@ def test_a_wrong_variable_names_itself(tmp_path):
 
 
 def test_every_setting_has_a_variable(tmp_path):
-    values = {f"BENCH_{name.upper()}": "full" for name in SETTINGS}
+    values = {f"BENCH_{name.upper()}": "full" for name in SETTINGS} | {"BENCH_CANARY": "0"}
     config = load_config(cwd=tmp_path, environ=values)
     assert config.tags == ("full",)
+    assert config.canary is False
     assert config.state == tmp_path / "full"

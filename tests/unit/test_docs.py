@@ -213,7 +213,11 @@ def test_the_reference_has_every_setting_with_variable_and_default(tmp_path):
         if isinstance(value, tuple):
             text = " ".join(value) or "none"
         else:
-            text = str(value).removeprefix("sqlite:///").removeprefix(f"{tmp_path.resolve()}/")
+            text = (
+                (str(value).lower() if isinstance(value, bool) else str(value))
+                .removeprefix("sqlite:///")
+                .removeprefix(f"{tmp_path.resolve()}/")
+            )
             text = text.replace(str(Path.home()), "~")
         _, variable, default, _ = table[f"`{name}`"].removeprefix("| ").split(" | ", 3)
         assert (variable, default.strip("`")) == (f"`BENCH_{name.upper()}`", text)

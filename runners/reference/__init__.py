@@ -1,0 +1,1 @@
+"""Work that never changes: what tells a machine that moved from code that did."""
