@@ -287,29 +287,39 @@ class Accelerator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What changes speed and stays the same over a reboot; never a hostname, never a live reading."""
+    """What changes speed and stays the same over a reboot; never a hostname, never a live reading.
 
-    architecture: str
-    cpu: str
+    Null is what the source of an imported run does not tell; our own runs know all but `physical_cores`.
+    """
+
+    architecture: str | None
+    cpu: str | None
     physical_cores: int | None
-    logical_cores: int
-    memory_gib: int
+    logical_cores: int | None
+    memory_gib: int | None
     isa: tuple[str, ...] = ()  # instruction sets that inference kernels choose by
     accelerators: tuple[Accelerator, ...] = ()
     virtual: str | None = None  # hypervisor or container technology
     tags: tuple[str, ...] = ()  # chosen by people: no part of the fingerprint
+    named: str | None = None  # an imported machine whose CPU nobody knows: what people call it, its identity
 
     @property
     def fingerprint(self) -> str:
         """Two runs may be compared in time only where this agrees."""
         facts = asdict(self)
         del facts["tags"]
+        if self.named is None:  # as it was before there were imported machines
+            del facts["named"]
         return _digest(facts)
 
     @property
     def label(self) -> str:
         """Short text for a person."""
-        parts = [self.cpu, f"{self.logical_cores} cores", f"{self.memory_gib} GiB"]
+        parts = [self.named or self.cpu or "unknown processor"]
+        if self.logical_cores is not None:
+            parts.append(f"{self.logical_cores} cores")
+        if self.memory_gib is not None:
+            parts.append(f"{self.memory_gib} GiB")
         return ", ".join(parts + [a.model for a in self.accelerators])
 
 
@@ -317,8 +327,8 @@ class Machine:
 class Environment:
     """What annotates a point and explains a change; no part of a series' identity."""
 
-    python: str
-    system: str  # operating system and kernel
+    python: str | None  # null: an imported run of another language, or one that does not tell
+    system: str | None  # operating system and kernel; null: the source of an imported run does not tell
     packages: dict[str, str] = field(default_factory=dict)
     drivers: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)  # threads, governor, variables
@@ -353,7 +363,7 @@ class RunStatus(StrEnum):
 class Run:
     """One or more experiments executed on one machine in one go: what is stored, moved, imported."""
 
-    key: str  # 32 hexadecimal digits, made once
+    key: str  # 32 hexadecimal digits, made once; of an import made from what was measured
     started_at: datetime
     finished_at: datetime
     status: RunStatus
@@ -366,6 +376,7 @@ class Run:
     problems: tuple[Failure, ...] = ()  # suites that could not be read
     source: str = "native"
     bench_version: str = ""
+    quarantine: tuple[str, ...] = ()  # what an import lacks (commit, machine, tool version): kept out of history
 
     def arms(self) -> Iterator[tuple[ExperimentResult, ArmResult]]:
         """Every arm with its experiment."""

@@ -96,8 +96,17 @@ def _utc(moment: datetime, key: str) -> datetime:
 
 
 def payload_sha(run: Run) -> str:
-    """SHA-256 over the canonical run with sorted keys: what makes two runs the same run."""
-    document = {"schema": SCHEMA, "version": VERSION, "run": canonical(run)}
+    """SHA-256 over the canonical run with sorted keys: what makes two runs the same run.
+
+    Fields that version 1 gained later are left out while they say nothing, so that a run that was
+    stored before them stays the same run.
+    """
+    values = plain(canonical(run))
+    if not values["quarantine"]:
+        del values["quarantine"]
+    if values["machine"]["named"] is None:
+        del values["machine"]["named"]
+    document = {"schema": SCHEMA, "version": VERSION, "run": values}
     try:
         return hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()
     except UnicodeEncodeError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
-from math import floor, isfinite, log10
+from math import floor, inf, isfinite, log10
 from urllib.parse import urlsplit
 
 from bench.metrics import Better, Kind, Metric
@@ -115,7 +115,7 @@ def database_name(url: str) -> str:
     return f"{parts.path.strip('/') or parts.scheme} on {parts.hostname or 'this machine'}"
 
 
-def busy_with(conditions: Conditions, cores: int) -> bool | None:
+def busy_with(conditions: Conditions, cores: int | None) -> bool | None:
     """Whether other work disturbed the run enough to say so first; null: nothing was recorded.
 
     The limits (a twentieth of the CPU, a tenth of the time, half a load per core, one per cent of
@@ -127,7 +127,7 @@ def busy_with(conditions: Conditions, cores: int) -> bool | None:
             (conditions.foreign_cpu, 0.05),
             (conditions.cpu_pressure, 0.10),
             (conditions.steal, 0.01),
-            (conditions.load_before, 0.5 * cores),
+            (conditions.load_before, 0.5 * cores if cores else inf),
         )
         if value is not None
     ]

@@ -33,7 +33,7 @@ def read_checkup(state: Path, *, host: Host | None = None, watch_s: float = 0.5,
     limit = host.memory_limit()
     real_time, nice = priorities()
     return Checkup(
-        cpus=machine.logical_cores,
+        cpus=machine.logical_cores or len(host.cpus),
         physical_cores=machine.physical_cores,
         load=load(),
         governor=governor(host),

@@ -14,6 +14,8 @@ from bench.model import Accelerator, Benchmark, Failure, FailureKind, Machine, v
 from bench.testing import make_run
 from bench.wire import decode_part, decode_run, encode_part, encode_run, payload_sha
 
+BEFORE_IMPORTS = "9e601ab7d373d89e86ec5591e39803804bf0be2b3fec9fa62675c62501a6ca77"
+
 RUN = make_run(seed=5, failure=Failure(kind=FailureKind.WRONG, phase="check", message="no", detail="<b>\u2713"))
 
 
@@ -107,3 +109,17 @@ def test_the_worker_needs_nothing_but_the_standard_library():
     root = str(__import__("pathlib").Path(__import__("bench").__file__).parents[1])
     done = subprocess.run([sys.executable, "-S", "-I", "-c", code, root], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_runs_and_machines_from_before_imports_stay_the_same():
+    """Digests as the schema before `quarantine` and `named` gave them: a stored run must still replay."""
+    assert payload_sha(RUN) == BEFORE_IMPORTS
+    assert RUN.machine.fingerprint == "2cfcb1a218cc48a5"
+    assert payload_sha(replace(RUN, quarantine=("commit",))) != BEFORE_IMPORTS
+
+
+def test_what_a_machine_does_not_tell_is_part_of_who_it_is():
+    unknown = Machine(architecture=None, cpu=None, physical_cores=None, logical_cores=None, memory_gib=None)
+    assert unknown.label == "unknown processor"
+    assert unknown.fingerprint != replace(unknown, named="lab-3").fingerprint
+    assert replace(unknown, named="lab-3", logical_cores=8).label == "lab-3, 8 cores"
