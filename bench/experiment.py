@@ -94,6 +94,8 @@ class ExperimentRunner:
         self._launches: list[Launch] = []
         self._spent_s = 0.0
         self._settled = False
+        self.seen = self.result()
+        """What is known after the last launch."""
 
     @property
     def undecided(self) -> bool:
@@ -185,7 +187,8 @@ class ExperimentRunner:
         return seconds
 
     def _settle(self) -> None:
-        self._settled = self._enough is not None and self._enough(self.result())
+        self.seen = self.result()
+        self._settled = self._enough is not None and self._enough(self.seen)
 
     def result(self, *, interrupted: bool = False) -> ExperimentResult:
         """All that is known now. Arms that got no launch are UNMEASURED."""
@@ -344,12 +347,12 @@ def run_experiments(
                 progress.rehearsing(index)
                 runner.rehearse()
                 if not runner.undecided:
-                    finished(index, runner.result())
+                    finished(index, runner.seen)
                     progress.experiment_done(index)
             while waiting := [i for i, r in enumerate(runners) if r.undecided]:
                 for index in waiting:
                     seconds = runners[index].launch()
-                    finished(index, runners[index].result())
+                    finished(index, runners[index].seen)
                     progress.launch_done(index, seconds)
                     if not runners[index].undecided:
                         progress.experiment_done(index)

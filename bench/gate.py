@@ -36,7 +36,7 @@ _VERDICTS = {
 
 def enough(result: ExperimentResult) -> bool:
     """Whether no more launches are wanted: an arm failed, or a look decided."""
-    if any(r.failure is not None and r.failure.kind is not FailureKind.UNMEASURED for r in result.results):
+    if _failure(*result.results):
         return True
     if len(result.launches) not in LOOKS:
         return False
@@ -126,10 +126,17 @@ def _sign(comparison: Comparison) -> int:
 
 
 def confirmed(first: ArmComparison, fresh: ExperimentResult) -> ArmComparison:
-    """The suspicion `first` after a confirmation with fresh launches: kept, or taken back to INCONCLUSIVE."""
+    """The suspicion `first` after a confirmation with fresh launches: kept, or taken back to INCONCLUSIVE.
+
+    Fewer launches than were planned decide nothing: the level of the test is that of all of them.
+    """
     base, head = fresh.results
-    if _failed(first.name, base, head) is not None or not fresh.launches or not first.comparisons:
+    planned = fresh.experiment.policy.launches
+    if _failure(base, head) or not first.comparisons:
         return replace(first, reason=_join(first.reason, "the confirmation could not be measured"))
+    if len(fresh.launches) < planned:
+        why = f"the confirmation was interrupted after {len(fresh.launches)} of {planned} launches"
+        return replace(first, reason=_join(first.reason, why))
     basis = first.basis or TIME.name
     policy = fresh.experiment.policy
     suspect = next(c for c in first.comparisons if c.metric.name == basis)
@@ -185,6 +192,11 @@ def cpu_bound(base: ArmResult, head: ArmResult) -> bool:
 def _basis_verdict(comparison: ArmComparison) -> Verdict | None:
     basis = comparison.basis or TIME.name
     return next((c.verdict for c in comparison.comparisons if c.metric.name == basis), None)
+
+
+def _failure(*results: ArmResult) -> bool:
+    """Whether an arm failed; one that got no launch did not."""
+    return any(r.failure is not None and r.failure.kind is not FailureKind.UNMEASURED for r in results)
 
 
 def _failed(name: str, base: ArmResult, head: ArmResult) -> ArmComparison | None:

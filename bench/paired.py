@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 
 from bench.compare import ArmComparison, RunComparison
 from bench.experiment import run_experiments
-from bench.gate import confirmed, enough, judge, verdicts, wants_confirmation
+from bench.gate import enough, judge, verdicts, wants_confirmation
 from bench.model import Arm, Benchmark, Experiment, ExperimentResult, Policy, Run, Target, Variant
 from bench.policy import Rule, apply
 from bench.ports import Progress
@@ -70,10 +70,9 @@ def measure_pairs(
     results, interrupted = run_experiments(
         experiments, device=device, path=path, progress=progress, finished=keep, enough=enough
     )
-    comparisons = [judge(result) for result in results]
-    suspects = [i for i, c in enumerate(comparisons) if wants_confirmation(c)]
+    suspects = [i for i, result in enumerate(results) if wants_confirmation(judge(result))]
     if suspects and confirm and not interrupted:
-        names = ", ".join(comparisons[i].name for i in suspects)
+        names = ", ".join(experiments[i].arms[1].variant.name for i in suspects)
         progress.message(f"measuring again with {CONFIRMATION_LAUNCHES} fresh launches: {names}")
         again = [
             replace(
@@ -87,11 +86,8 @@ def measure_pairs(
             again, device=device, path=path, progress=progress,
             finished=lambda index, result: keep(len(experiments) + index, result),
         )  # fmt: skip
-        if not interrupted:
-            for index, result in zip(suspects, fresh, strict=True):
-                comparisons[index] = confirmed(comparisons[index], result)
         results = (*results, *fresh)
-    return Paired(comparisons=tuple(comparisons), results=results, interrupted=interrupted)
+    return Paired(comparisons=tuple(verdicts(results)), results=results, interrupted=interrupted)
 
 
 def comparison_of(run: Run) -> RunComparison | None:

@@ -30,6 +30,7 @@ from bench.model import (
 )
 from bench.ports import Added, RunInfo
 from bench.runs import find_key, run_info
+from bench.stats.sequential import CONFIRMATION_LAUNCHES
 from bench.wire import payload_sha
 
 
@@ -241,6 +242,12 @@ def make_pair(
     policy = Policy(launches=50, gate=True, budget_s=60.0)
     experiment = Experiment(benchmark=benchmark, arms=arms, policy=policy, seed=seed)
     return ExperimentResult(experiment=experiment, results=tuple(results), launches=seen)
+
+
+def as_confirmation(result: ExperimentResult, planned: int = CONFIRMATION_LAUNCHES) -> ExperimentResult:
+    """The same launches as a confirmation of `planned` ones, complete or cut short."""
+    policy = replace(result.experiment.policy, launches=planned, budget_s=None)
+    return replace(result, experiment=replace(result.experiment, policy=policy))
 
 
 def with_environment(run: Run, **packages: str) -> Run:

@@ -27,10 +27,12 @@ def source():
     return source, source.discover(Target())
 
 
-def measure(source, *selectors, launches=2, finished=lambda index, result: None):
+def measure(source, *selectors, launches=2, finished=lambda index, result: None, enough=None):
     native, found = source
     experiments = plan(found.benchmarks, selectors, profile="quick", target=Target(), seed=1, launches=launches)
-    return run_experiments(experiments, device=FAKE, path=native.path, progress=SilentProgress(), finished=finished)
+    return run_experiments(
+        experiments, device=FAKE, path=native.path, progress=SilentProgress(), finished=finished, enough=enough
+    )
 
 
 def failure_of(source, how):
@@ -73,6 +75,17 @@ def test_launches_are_pairs_in_abba_order_with_shared_seeds_and_alternating_core
     one, two = [len(row) for row in time_rows]
     assert one == two  # frozen after calibration
     assert policy.rounds <= one <= policy.rounds * policy.samples
+
+
+def test_what_is_judged_after_a_launch_is_what_is_kept_of_it(source):
+    """One result a launch: what a look decides on is on disk."""
+    judged, kept = [], []
+    measure(
+        source, "behaviour.good[n=2000]", launches=3, finished=lambda index, result: kept.append(result),
+        enough=lambda result: judged.append(result) or len(result.launches) == 2,
+    )  # fmt: skip
+    assert [len(result.launches) for result in judged] == [0, 1, 2]  # the first after the rehearsal
+    assert [id(result) for result in kept] == [id(result) for result in judged[1:]]
 
 
 def test_the_same_seed_repeats_order_and_hash_seeds(source):

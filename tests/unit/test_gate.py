@@ -24,6 +24,7 @@ from bench.model import (
     Verdict,
 )
 from bench.paired import GATE, plan_pairs
+from bench.testing import as_confirmation
 
 VARIANT = Variant(benchmark="s.b", params={})
 BENCHMARK = Benchmark(name="s.b", version="1", suite="s", source="m:b")
@@ -157,19 +158,19 @@ def test_nothing_but_a_slowdown_is_measured_again():
 
 def test_a_confirmation_keeps_a_true_slowdown_and_takes_a_false_one_back():
     suspect = judge(experiment(effect=1.05))
-    kept = confirmed(suspect, experiment(effect=1.05, seed=9))
+    kept = confirmed(suspect, as_confirmation(experiment(effect=1.05, seed=9)))
     assert (kept.verdict, kept.confirmed) == (Verdict.REGRESSED, True)
-    taken = confirmed(suspect, experiment(effect=1.0, seed=9))
+    taken = confirmed(suspect, as_confirmation(experiment(effect=1.0, seed=9)))
     assert (taken.verdict, taken.confirmed) == (Verdict.INCONCLUSIVE, False)
     assert "not confirmed" in taken.reason
-    broken = confirmed(suspect, experiment(0))
+    broken = confirmed(suspect, as_confirmation(experiment(0)))
     assert broken.confirmed is None
     assert broken.verdict is Verdict.REGRESSED
 
 
 def test_a_slowdown_taken_back_leaves_what_size_says():
     suspect = judge(experiment(effect=1.05, sizes=(100, 200)))
-    taken = confirmed(suspect, experiment(effect=1.0, sizes=(100, 200), seed=9))
+    taken = confirmed(suspect, as_confirmation(experiment(effect=1.0, sizes=(100, 200), seed=9)))
     assert taken.verdict is Verdict.REGRESSED
     assert taken.confirmed is False
 

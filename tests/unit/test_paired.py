@@ -11,7 +11,7 @@ from bench.model import Benchmark, Failure, FailureKind, Target, Verdict
 from bench.paired import GATE, comparison_of, measure_pairs, plan_pairs
 from bench.policy import Rule
 from bench.stats.sequential import CONFIRMATION_LAUNCHES
-from bench.testing import SilentProgress, make_pair, make_run
+from bench.testing import SilentProgress, as_confirmation, make_pair, make_run
 
 V = Verdict
 
@@ -51,22 +51,22 @@ def measure(monkeypatch):
 
 def test_a_suspect_alone_is_measured_again_with_fresh_launches_and_another_seed(measure):
     first = [make_pair(name="s.same"), make_pair(1.1, name="s.slow"), make_pair(0.8, name="s.fast")]
-    found, machine, kept, said = measure(first, [make_pair(1.1, name="s.slow", seed=7)])
+    found, machine, kept, said = measure(first, [as_confirmation(make_pair(1.1, name="s.slow", seed=7))])
     assert [c.verdict for c in found.comparisons] == [V.UNCHANGED, V.REGRESSED, V.IMPROVED]
     assert [c.confirmed for c in found.comparisons] == [None, True, None]
-    (planned, looks), (again, no_looks) = machine.asked
+    (asked, looks), (again, no_looks) = machine.asked
     assert (looks, no_looks) == (enough, None)  # the number of fresh launches is fixed: no looks, no correction
     assert [e.name for e in again] == ["s.slow"]
     assert again[0].policy.launches == CONFIRMATION_LAUNCHES
     assert again[0].policy.budget_s is None
-    assert again[0].seed != planned[1].seed
+    assert again[0].seed != asked[1].seed
     assert kept == [0, 1, 2, 3]  # the confirmation is stored beside what it confirms
     assert len(found.results) == 4
     assert said == [f"measuring again with {CONFIRMATION_LAUNCHES} fresh launches: s.slow"]
 
 
 def test_what_does_not_repeat_is_taken_back(measure):
-    found, *_ = measure([make_pair(1.1)], [make_pair(1.0, seed=7)])
+    found, *_ = measure([make_pair(1.1)], [as_confirmation(make_pair(1.0, seed=7))])
     (answer,) = found.comparisons
     assert (answer.verdict, answer.confirmed) == (V.INCONCLUSIVE, False)
     assert "regressed at first, not confirmed" in answer.reason
@@ -86,11 +86,17 @@ def test_after_an_interruption_nothing_more_is_measured(measure):
     assert found.comparisons[0].verdict is V.REGRESSED
 
 
-def test_a_confirmation_that_was_interrupted_decides_nothing_and_is_kept(measure):
-    found, _, kept, _ = measure([make_pair(1.1)], [make_pair(1.0, launches=3)], interrupted=(1,))
+@pytest.mark.parametrize("launches", [0, 3, 17])
+def test_a_confirmation_that_was_interrupted_decides_nothing_now_and_when_shown_again(measure, launches):
+    """Whatever its launches say: they are fewer than the test was planned for."""
+    found, _, kept, _ = measure(
+        [make_pair(1.1)], [as_confirmation(make_pair(1.0, launches=launches))], interrupted=(1,)
+    )
     assert found.interrupted
-    assert (found.comparisons[0].verdict, found.comparisons[0].confirmed) == (V.REGRESSED, None)
-    assert len(found.results) == 2
+    (answer,) = found.comparisons
+    assert (answer.verdict, answer.confirmed) == (V.REGRESSED, None)
+    assert answer.reason == f"the confirmation was interrupted after {launches} of 18 launches"
+    assert comparison_of(replace(make_run(), experiments=found.results)).arms == found.comparisons
     assert kept == [0, 1]
 
 
@@ -117,7 +123,7 @@ def test_a_rule_changes_the_policy_of_what_it_matches_until_it_expires():
 def test_a_stored_gate_run_says_again_what_it_said(measure):
     """From samples alone, confirmation included."""
     first = [make_pair(1.1, name="s.slow"), make_pair(name="s.same"), make_pair(1.1, name="s.false")]
-    fresh = [make_pair(1.1, name="s.slow", seed=7), make_pair(name="s.false", seed=8)]
+    fresh = [as_confirmation(make_pair(1.1, name="s.slow", seed=7)), as_confirmation(make_pair(name="s.false", seed=8))]
     found, *_ = measure(first, fresh)
     again = comparison_of(replace(make_run(), experiments=found.results))
     assert again.arms == found.comparisons

@@ -9,7 +9,7 @@ from bench.compare import ArmComparison
 from bench.errors import Exit
 from bench.model import Failure, FailureKind, Verdict
 from bench.selftest import SOURCE, Trial, false_alarm_sentence, mistakes, rates, target, trials
-from bench.testing import make_pair, make_run
+from bench.testing import as_confirmation, make_pair, make_run
 
 V = Verdict
 
@@ -75,17 +75,17 @@ def test_what_a_believable_gate_may_say_is_no_mistake(fine):
 
 
 def test_trials_are_read_out_of_a_stored_run_with_their_confirmations():
-    found = trials(run_of(pair(0), pair(10, number=1, seed=1), pair(10, number=1, seed=2)))
+    found = trials(run_of(pair(0), pair(10, number=1, seed=1), as_confirmation(pair(10, number=1, seed=2))))
     assert [(t.percent, t.verdict) for t in found] == [(0, V.UNCHANGED), (10, V.REGRESSED)]
     assert found[1].answer.confirmed is True
-    taken_back = trials(run_of(pair(0, 1.08, seed=1), pair(0, seed=2)))
+    taken_back = trials(run_of(pair(0, 1.08, seed=1), as_confirmation(pair(0, seed=2))))
     assert [(t.verdict, t.answer.confirmed) for t in taken_back] == [(V.INCONCLUSIVE, False)]
 
 
 def test_each_answer_keeps_its_own_slowdown_where_only_some_are_confirmed():
     """Confirmations come after all trials, for the suspects alone: they must not shift what was injected."""
     first, second, third = pair(3, number=1), pair(10, number=2), pair(0, number=3)
-    again = pair(3, number=1, seed=5)
+    again = as_confirmation(pair(3, number=1, seed=5))
     found = trials(run_of(first, second, third, again))
     assert [(t.percent, t.answer.confirmed) for t in found] == [(3, True), (10, None), (0, None)]
     assert [t.verdict for t in found] == [V.REGRESSED, V.REGRESSED, V.UNCHANGED]
