@@ -40,14 +40,21 @@ def read_environment(
     *,
     host: Host | None = None,
     environ: Mapping[str, str] | None = None,
+    python: str | None = None,
+    installed: Mapping[str, str] | None = None,
 ) -> Environment:
-    """What is installed and set here. `packages` are looked up beside the ones that always matter."""
+    """What is installed and set here. `packages` are looked up beside the ones that always matter.
+
+    `python` (`CPython 3.12.1`) and `installed` (version by name) are those of the interpreter that is
+    measured, where it is another than this one.
+    """
     host = host or Host()
     names = {*PACKAGES, *(suite_packages() if packages is None else packages)}
+    found = versions(names) if installed is None else {n: installed[n] for n in sorted(names & installed.keys())}
     return Environment(
-        python=f"{platform.python_implementation()} {platform.python_version()}",
+        python=python or f"{platform.python_implementation()} {platform.python_version()}",
         system=system(),
-        packages=versions(names),
+        packages=found,
         drivers=drivers(host),
         settings={**settings(host), **variables(os.environ if environ is None else environ)},
     )

@@ -12,7 +12,7 @@ from bench.commands._shared import note
 
 if TYPE_CHECKING:
     from bench.config import Config
-    from bench.model import ExperimentResult, Failure, Revision, Run
+    from bench.model import Environment, ExperimentResult, Failure, Revision, Run, Target
     from bench.ports import Progress, Store
 
 DEVICE = "runners.devices.cpu:Cpu"
@@ -63,15 +63,18 @@ def recording(
     source: str,
     revision: Revision | None,
     problems: Sequence[Failure] = (),
+    target: Target | None = None,
 ) -> Iterator[Recorder]:
-    """Take the machine for one run. SIGTERM interrupts like Ctrl-C."""
+    """Take the machine for one run. SIGTERM interrupts like Ctrl-C.
+
+    `target`: where the run's environment is read; by default the interpreter that runs bench.
+    """
     import os
     import uuid
     from datetime import UTC, datetime
 
     from bench import __version__
     from bench.model import Run, RunStatus
-    from runners.environment import read_environment
     from runners.lock import machine_lock
     from runners.machine import read_machine
 
@@ -83,10 +86,23 @@ def recording(
         now = datetime.now(UTC)
         run = Run(
             key=uuid.uuid4().hex, started_at=now, finished_at=now, status=RunStatus.INTERRUPTED, profile=profile,
-            machine=read_machine(config.tags), environment=read_environment(), experiments=(), revision=revision,
+            machine=read_machine(config.tags), environment=_environment(target), experiments=(), revision=revision,
             problems=tuple(problems), source=source, bench_version=__version__,
         )  # fmt: skip
         yield Recorder(config, store, stack, run, progress)
+
+
+def _environment(target: Target | None) -> Environment:
+    from runners.environment import read_environment
+
+    if target is None or target.python is None:
+        return read_environment()
+    from bench.targets.interpreter import read_interpreter
+
+    found = read_interpreter(target.python)
+    beside = dict(pin.split("==", 1) for pin in target.requirements if "==" in pin)
+    python = f"{found.implementation} {'.'.join(map(str, found.version))}"
+    return read_environment(python=python, installed={**found.packages, **beside})
 
 
 def progress_of(stack: ExitStack) -> Progress:

@@ -24,6 +24,11 @@ database_option = click.option(
 suites_option = click.option(
     "--suites", multiple=True, metavar="PLACE", help="Folder or importable package of suites; may be repeated."
 )
+python_option = click.option(
+    "--python",
+    metavar="PATH",
+    help="Interpreter to measure with: a path, a virtual environment or a command (default: the one that runs bench).",
+)
 profile_option = click.option("--profile", type=click.Choice(["quick", "full"]), help="How much to run.")
 
 

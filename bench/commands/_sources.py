@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from bench.commands._shared import note
+
 if TYPE_CHECKING:
     from bench.config import Config
-    from bench.model import Revision
+    from bench.model import Revision, Target
     from bench.ports import Suites
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -73,6 +75,25 @@ def requirements_for(chosen: Mapping[str, Any]) -> list[str]:
     if chosen.get("tests"):
         return ["pytest>=8.3"]
     return []
+
+
+def target_of(config: Config, python: str | None, chosen: Mapping[str, Any]) -> Target:
+    """Where `run` and `list` look: the interpreter as it is, and beside it what the source needs and it lacks.
+
+    Raises UsageError for an interpreter that is not there or too old, HostError when nothing can be installed.
+    """
+    from bench.model import Target
+
+    here = Target()
+    if python is None:
+        return here
+    from dataclasses import replace
+
+    from bench.targets import SideSpec, resolve
+
+    spec = SideSpec(text=f"python:{python}", python=python)
+    built = resolve(spec, project=config.root, cache=config.cache, requirements=requirements_for(chosen), say=note)
+    return replace(built, label=here.label)  # one interpreter needs no name in every row; the environment has it
 
 
 def _is_path(config: Config, place: str) -> bool:

@@ -168,7 +168,13 @@ def _measured(
         arms = tuple(ArmComparison(name=name, verdict=Verdict.UNCHANGED, reason=same) for name in names)
         return RunComparison(base=base.label, head=head.label, arms=arms, machine=machine.label, notes=(same,))
     with recording(
-        config, store, profile=config.profile, source=source.name, revision=head.revision, problems=found.problems
+        config,
+        store,
+        profile=config.profile,
+        source=source.name,
+        revision=head.revision,
+        problems=found.problems,
+        target=head,
     ) as recorder:
         paired = measure_pairs(
             experiments, device=DEVICE, path=source.path, progress=recorder.progress, keep=recorder.keep,

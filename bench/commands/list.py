@@ -6,18 +6,24 @@ from typing import Any
 
 import click
 
-from bench.commands._shared import config_of, note, profile_option, suites_option, write
-from bench.commands._sources import source_of, source_options
+from bench.commands._shared import config_of, note, profile_option, python_option, suites_option, write
+from bench.commands._sources import source_of, source_options, target_of
 
 
 @click.command("list")
 @click.argument("selectors", nargs=-1, metavar="[SELECTOR]...")
 @suites_option
 @source_options
+@python_option
 @profile_option
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 def command(
-    selectors: tuple[str, ...], suites: tuple[str, ...], profile: str | None, as_json: bool, **sources: Any
+    selectors: tuple[str, ...],
+    suites: tuple[str, ...],
+    python: str | None,
+    profile: str | None,
+    as_json: bool,
+    **sources: Any,
 ) -> int:
     """List suites, benchmarks and variants.
 
@@ -26,12 +32,11 @@ def command(
     import json
 
     from bench.errors import Exit
-    from bench.model import Target
     from bench.plan import select
     from bench.wire import plain
 
     config = config_of(suites=suites)
-    found = source_of(config, sources).discover(Target())
+    found = source_of(config, sources).discover(target_of(config, python, sources))
     chosen = select(found.benchmarks, selectors, profile)
     names = {variants[0].benchmark: variants for variants in chosen}
     rows = [(b, names[b.name]) for b in found.benchmarks if b.name in names]

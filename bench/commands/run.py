@@ -14,11 +14,12 @@ from bench.commands._shared import (
     note,
     opened,
     profile_option,
+    python_option,
     suites_option,
     width,
     write,
 )
-from bench.commands._sources import source_of, source_options
+from bench.commands._sources import source_of, source_options, target_of
 
 if TYPE_CHECKING:
     from bench.errors import Exit
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @profile_option
 @suites_option
 @source_options
+@python_option
 @database_option
 @click.option("--json", "json_file", metavar="FILE", help="Also write the report as JSON (- for standard output).")
 @click.option("--launches", type=click.IntRange(1, 1000), help="Fresh processes per variant (default: the profile's).")
@@ -42,6 +44,7 @@ def command(
     selectors: tuple[str, ...],
     profile: str | None,
     suites: tuple[str, ...],
+    python: str | None,
     database: str | None,
     json_file: str | None,
     launches: int | None,
@@ -60,18 +63,17 @@ def command(
     from bench.commands._canary import canary as with_canary
     from bench.errors import MissingError
     from bench.experiment import run_experiments
-    from bench.model import Target
     from bench.plan import plan
     from bench.targets import revision_of
 
     config = config_of(suites=suites, database=database, profile=profile, tags=tags, canary=canary)
     with opened(config) as store:  # an unusable database is found out before anything is measured
-        source = source_of(config, sources)
-        found = source.discover(Target())
+        source, target = source_of(config, sources), target_of(config, python, sources)
+        found = source.discover(target)
         say_problems(found.problems)
         seed = secrets.randbelow(2**31) if seed is None else seed
         experiments = plan(
-            found.benchmarks, selectors, profile=config.profile, target=Target(), launches=launches, seed=seed
+            found.benchmarks, selectors, profile=config.profile, target=target, launches=launches, seed=seed
         )
         if not experiments:
             raise MissingError(f"nothing to measure in {', '.join(config.suites)}; check --suites and --profile.")
@@ -81,7 +83,13 @@ def command(
             experiments, path = experiments + extra, (*path, *places)
         revision = revision_of(config.root)
         with recording(
-            config, store, profile=config.profile, source=source.name, revision=revision, problems=found.problems
+            config,
+            store,
+            profile=config.profile,
+            source=source.name,
+            revision=revision,
+            problems=found.problems,
+            target=target,
         ) as recorder:
             results, interrupted = run_experiments(
                 experiments, device=DEVICE, path=path, progress=recorder.progress, finished=recorder.keep

@@ -21,21 +21,26 @@ OLDEST_PIP = (22, 3)
 """`--dry-run --report` and `--python`."""
 
 PROBE = """
-import importlib.metadata, importlib.util, json, pathlib, re, sys, sysconfig
+import sys
+if sys.version_info < (3, 8):
+    print('{"version": %s}' % list(sys.version_info[:3]))
+    sys.exit()
+import importlib.metadata, importlib.util, json, pathlib, platform, re, sysconfig
 packages = {}
 for found in importlib.metadata.distributions():
     name = found.metadata["Name"]
     if name:
         packages.setdefault(re.sub(r"[-_.]+", "-", name).lower(), found.version)
 wheels = []
-if (spec := importlib.util.find_spec("ensurepip")) and spec.origin:
-    folders = [pathlib.Path(spec.origin).parent / "_bundled"]
-    if told := sysconfig.get_config_var("WHEEL_PKG_DIR"):
-        folders.append(pathlib.Path(told))
+spec = importlib.util.find_spec("ensurepip")
+if spec and spec.origin:
+    told = sysconfig.get_config_var("WHEEL_PKG_DIR")
+    folders = [pathlib.Path(spec.origin).parent / "_bundled"] + ([pathlib.Path(told)] if told else [])
     wheels = [str(w) for f in folders for w in f.glob("pip-*.whl")]
 print(json.dumps({
     "version": list(sys.version_info[:3]), "abi": sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag,
     "platform": sysconfig.get_platform(), "packages": packages, "wheels": wheels,
+    "implementation": platform.python_implementation(),
     "pip": packages.get("pip") if importlib.util.find_spec("pip") else None,
 }))
 """
@@ -49,6 +54,7 @@ class Interpreter:
     """
 
     python: str
+    implementation: str  # CPython, PyPy
     version: tuple[int, ...]
     abi: str  # what a compiled wheel depends on
     packages: dict[str, str]
@@ -75,8 +81,8 @@ def read_interpreter(python: str | None) -> Interpreter:
             f"{'.'.join(map(str, OLDEST))} or newer; choose another interpreter."
         )
     return Interpreter(
-        python=path, version=version, abi=f"{facts['abi']} {facts['platform']}",
-        packages=facts["packages"], pip=_pip(path, facts),
+        python=path, implementation=facts["implementation"], version=version,
+        abi=f"{facts['abi']} {facts['platform']}", packages=facts["packages"], pip=_pip(path, facts),
     )  # fmt: skip
 
 
