@@ -4,6 +4,7 @@
     ├── UsageError            exit 2   what was asked for cannot be understood
     │   ├── ConfigError                a setting is wrong
     │   ├── SelectorError              no benchmark matches
+    │   ├── FormatError                another tool's file is not what it should be
     │   └── WireError                  a file is not a run that we can read
     ├── IncomparableError     exit 5   two runs may not be compared at all
     ├── MissingError          exit 6   a run, benchmark or arm that was asked for is not there
@@ -26,6 +27,7 @@ __all__ = [
     "BenchError",
     "ConfigError",
     "Exit",
+    "FormatError",
     "HostError",
     "IncomparableError",
     "MeasureError",
@@ -72,6 +74,10 @@ class ConfigError(UsageError):
 
 class SelectorError(UsageError):
     """A selector matches no benchmark."""
+
+
+class FormatError(UsageError):
+    """Another tool's file is damaged or contradicts itself. The message lacks the file's name: its reader adds it."""
 
 
 class WireError(UsageError):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bench.history import ChangePoint, Event, Point, Proof, ProofRequest, Regression, RequestState, Series, State
 from bench.model import Benchmark, Environment, Failure, Run, RunStatus, Target
+
+if TYPE_CHECKING:
+    from bench.formats._record import Imported
+    from bench.formats._upload import Upload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +128,27 @@ class Report(Protocol):
 
     def run(self, run: Run) -> str:
         """One run: what each variant gives over its baseline."""
+        ...
+
+
+class Format(Protocol):
+    """Result files of another tool."""
+
+    name: str  # as in --format
+    title: str  # for a person
+
+    def sniff(self, upload: Upload) -> bool:
+        """Whether the content is of this format and can be of no other; never raises, never guesses.
+
+        Files that only explain others (asv's machine.json) are claimed too.
+        """
+        ...
+
+    def read(self, upload: Upload) -> Iterable[Imported | Run]:
+        """The runs of one file; none for a file that only explains others.
+
+        Raises FormatError with a sentence that continues the file's name ("has no …").
+        """
         ...
 
 

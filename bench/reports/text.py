@@ -202,7 +202,7 @@ def circumstances(run: Run) -> list[str]:
     if priorities:
         words = {"fifo": "real-time", "nice": "raised", "normal": "ordinary"}
         parts.append(f"priority {' and '.join(sorted(words.get(p, p) for p in priorities))}")
-    launches = sorted({len(e.launches) for e in run.experiments})
+    launches = sorted({len(e.launches) for e in run.experiments if e.launches})
     if launches:
         parts.append(f"{'–'.join(map(str, launches))} launches; intervals are 95 % over launches or items")
     return ["; ".join(parts)] if parts else []

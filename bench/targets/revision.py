@@ -179,6 +179,12 @@ class Repository:
         moment = _git(self.folder, "log", "-1", "--format=%cI", commit)
         return Revision(commit=commit, dirty=dirty, branch=branch, committed_at=datetime.fromisoformat(moment))
 
+    def commits(self) -> dict[str, datetime]:
+        """When each commit of all branches and tags was made, by full hash."""
+        listed = _git(self.folder, "log", "--all", "--format=%H %cI")
+        pairs = (line.split(" ", 1) for line in listed.splitlines())
+        return {commit: datetime.fromisoformat(moment) for commit, moment in pairs}
+
     @contextmanager
     def snapshot(self, text: str) -> Iterator[Snapshot]:
         """The files that a revision, or `.` for the working tree, stands for; valid inside the context.

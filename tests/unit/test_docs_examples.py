@@ -8,11 +8,15 @@ import click
 import pytest
 
 import bench.commands
+import bench.formats
 import bench.reports
 from bench.cli import bench as cli
 from bench.cli import run as run_cli
 from bench.errors import Exit
 from bench.experiment import run_experiments
+from bench.formats import all_formats
+from bench.formats._build import Supplied
+from bench.formats._read import Reader
 from bench.model import Target
 from bench.plan import plan
 from bench.sources.native import NativeSource
@@ -106,6 +110,20 @@ def test_the_example_of_a_source_finds_and_measures(tmp_path, monkeypatch):
     assert arm.arm.variant.name == "sums.bench_sum"
 
 
+def test_the_example_of_a_format_is_recognised_and_read(tmp_path, monkeypatch):
+    """Dropping in the file is enough."""
+    write_examples(tmp_path, "bench/formats/stopwatch.py")
+    folder = str(tmp_path / "bench" / "formats")
+    monkeypatch.setattr(bench.formats, "__path__", [*bench.formats.__path__, folder])
+    file = tmp_path / "laps.json"
+    file.write_text('{"stopwatch": "2.1", "sha": "abc", "laps": {"swim": {"ms": [31.5, 30.5], "pulse": [140]}}}')
+    (reading,) = Reader(all_formats(), Supplied(machine="pool")).read([file])
+    assert (reading.format, reading.run.quarantine) == ("stopwatch", ())
+    ((_, result),) = reading.run.arms()
+    assert result.measurement("time").launches == ((31.5e6, 30.5e6),)
+    assert result.measurement("pulse").launches == ((140,),)
+
+
 def test_the_example_of_a_page_shows(tmp_path, monkeypatch):
     from streamlit.testing.v1 import AppTest
 
@@ -123,7 +141,8 @@ def test_the_example_of_a_page_shows(tmp_path, monkeypatch):
 def test_every_example_is_run_by_a_test():
     """A python fence that no test above runs would rot."""
     ran = {*BENCHMARKS, "runners/devices/background.py", "bench/reports/fastest.py", "bench/commands/fastest.py",
-           "bench/loaders/plain.py", "bench/sources/plain.py", "dashboard/views/commits.py"}  # fmt: skip
+           "bench/loaders/plain.py", "bench/sources/plain.py", "dashboard/views/commits.py",
+           "bench/formats/stopwatch.py"}  # fmt: skip
     assert set(EXAMPLES) == ran
 
 
