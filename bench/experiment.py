@@ -137,7 +137,7 @@ class ExperimentRunner:
         hash_seed = self._random.randrange(2**32)
         threads = self.experiment.benchmark.threads
         core = _core_of(index) if threads == 1 else None
-        started_at = datetime.now(UTC)
+        started_at, load = datetime.now(UTC), _load()
         running: dict[int, WorkerProcess] = {}
         rows: dict[int, dict[str, list[Number]]] = {}
         priorities = set()
@@ -178,7 +178,7 @@ class ExperimentRunner:
         self._launches.append(
             Launch(
                 index=index, started_at=started_at, hash_seed=hash_seed, core=core, order=tuple(order),
-                priority="+".join(sorted(priorities)) or "normal", rounds=tuple(rounds),
+                priority="+".join(sorted(priorities)) or "normal", rounds=tuple(rounds), load=load,
             )
         )  # fmt: skip
         seconds = time.monotonic() - start
@@ -369,3 +369,10 @@ def _cores() -> list[int]:
 def _core_of(launch: int) -> int | None:
     cores = _cores()
     return cores[launch % len(cores)] if cores else None
+
+
+def _load() -> float | None:
+    try:
+        return os.getloadavg()[0]
+    except (OSError, AttributeError):
+        return None

@@ -12,12 +12,10 @@ from dataclasses import replace
 from math import exp, isnan, log
 
 from bench.compare import ArmComparison, compare_results, launch_values, variant_verdict
+from bench.disturbance import BUSY, causes, disturbance
 from bench.metrics import CPU_TIME, TIME, Better, Kind, Summary
 from bench.model import ArmResult, Comparison, Estimate, ExperimentResult, FailureKind, Verdict
 from bench.stats.sequential import LOOKS, Decision, State, confirm, decide
-
-BUSY = 0.2
-"""Share of rounds with an involuntary switch from which the machine counts as busy."""
 
 CPU_BOUND = 0.9
 """CPU time / wall time of the least disturbed sample from which a call counts as computing, not waiting."""
@@ -77,7 +75,7 @@ def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
         verdict, basis = _VERDICTS[cpu.state], CPU_TIME.name
         reason = f"on CPU time: {disturbed:.0%} of the rounds were disturbed, so the wall clock cannot tell"
     elif final:
-        reason = _why_undecided(wall, disturbed, computing, launches)
+        reason = _why_undecided(wall, result, waits=disturbed >= BUSY and not computing)
     found[TIME.name] = replace(found[TIME.name], verdict=verdict if basis != CPU_TIME.name else Verdict.INCONCLUSIVE)
     if CPU_TIME.name in found:
         decided = verdict if basis == CPU_TIME.name else Verdict.INCONCLUSIVE
@@ -110,7 +108,7 @@ def _judge_primary(result: ExperimentResult, found: dict[str, Comparison], final
             margin=policy.memory_floor if memory else policy.margin,
         )  # fmt: skip
         verdict = _VERDICTS.get(answer.state, Verdict.INCONCLUSIVE)
-        reason = _why_undecided(answer, 0.0, True, launches) if final and not answer.decided else ""
+        reason = _why_undecided(answer, result) if final and not answer.decided else ""
         comparison = replace(comparison, verdict=verdict)
     shown = [
         comparison if c.metric.name == primary else replace(c, verdict=Verdict.INCONCLUSIVE, reason=NOT_JUDGED)
@@ -161,12 +159,6 @@ def wants_confirmation(comparison: ArmComparison) -> bool:
     found = next((c for c in comparison.comparisons if c.metric.name == basis), None)
     exact = found is None or found.metric.summary in (Summary.EXACT, Summary.ITEMS)
     return not exact and _basis_verdict(comparison) is Verdict.REGRESSED
-
-
-def disturbance(result: ExperimentResult) -> float:
-    """Share of rounds in which some measured process lost its processor involuntarily; 0 where unknown."""
-    known = [r for launch in result.launches for r in launch.rounds if r.involuntary_switches is not None]
-    return sum(1 for r in known if r.involuntary_switches) / len(known) if known else 0.0
 
 
 def cpu_bound(base: ArmResult, head: ArmResult) -> bool:
@@ -253,16 +245,16 @@ def _memory(change: Estimate, better: Better, floor: float) -> Verdict:
     return Verdict.UNCHANGED
 
 
-def _why_undecided(wall: Decision, disturbed: float, computing: bool, launches: int) -> str:
+def _why_undecided(wall: Decision, result: ExperimentResult, *, waits: bool = False) -> str:
+    """`waits`: CPU time was wanted in the place of the wall clock, and the work does not compute all the time."""
+    launches = len(result.launches)
     if isnan(wall.interval.low):
         return f"{launches} launch{'' if launches == 1 else 'es'} made, too few for an interval"
     low, high = exp(max(-9.0, wall.interval.low)), exp(min(9.0, wall.interval.high))
     open_ = f"{low:.3f}–{high:.3f}×" if low > 0.5 and high < 2 else "everything open"
-    parts = [f"{launches} launches leave {open_}"]
-    if disturbed >= BUSY:
-        parts.append(f"{disturbed:.0%} of the rounds were disturbed")
-        if not computing:
-            parts.append("the work waits, so CPU time cannot tell either")
+    parts = [f"{launches} launches leave {open_}", *causes(result)]
+    if waits:
+        parts.append("the work waits, so CPU time cannot tell either")
     return "; ".join(parts)
 
 

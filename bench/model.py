@@ -241,6 +241,10 @@ class RoundConditions:
     minor_faults: int | None = None
     cpu_pressure_ns: int | None = None  # some task waited for a CPU, whole machine
     steal_ns: int | None = None  # taken by the hypervisor, whole machine
+    io_pressure_ns: int | None = None  # some task waited for a disk or the network, whole machine
+    memory_pressure_ns: int | None = None  # some task waited for memory, whole machine
+    clock_mhz: float | None = None  # of the CPUs that the process may use, right after the round
+    temperature_c: float | None = None  # of the processor, right after the round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +258,7 @@ class Launch:
     priority: str  # fifo, nice or normal; joined by + where arms differ
     order: tuple[int, ...]  # arms in the order of their start
     rounds: tuple[RoundConditions, ...] = ()
+    load: float | None = None  # load average of the last minute, before it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,6 +95,12 @@ def _utc(moment: datetime, key: str) -> datetime:
     return moment.astimezone(UTC)
 
 
+def _drop_silent(values: dict[str, Any], *names: str) -> None:
+    for name in names:
+        if not values[name]:
+            del values[name]
+
+
 def payload_sha(run: Run) -> str:
     """SHA-256 over the canonical run with sorted keys: what makes two runs the same run.
 
@@ -102,10 +108,13 @@ def payload_sha(run: Run) -> str:
     stored before them stays the same run.
     """
     values = plain(canonical(run))
-    if not values["quarantine"]:
-        del values["quarantine"]
-    if values["machine"]["named"] is None:
-        del values["machine"]["named"]
+    _drop_silent(values, "quarantine")
+    _drop_silent(values["machine"], "named")
+    for experiment in values["experiments"]:
+        for launch in experiment["launches"]:
+            _drop_silent(launch, "load")
+            for seen in launch["rounds"]:
+                _drop_silent(seen, "io_pressure_ns", "memory_pressure_ns", "clock_mhz", "temperature_c")
     document = {"schema": SCHEMA, "version": VERSION, "run": values}
     try:
         return hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()

@@ -8,11 +8,9 @@ import time
 from dataclasses import dataclass
 from types import TracebackType
 
+from bench.measure.meters.sensors import SENSORS
 from bench.model import Conditions
 from runners.host import Host
-
-SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "soc_thermal", "x86_pkg_temp")
-"""Names under which kernels show the CPU's temperature; the first that is there counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

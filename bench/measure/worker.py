@@ -29,6 +29,7 @@ from bench.loaders import paths
 from bench.measure.channel import Channel, Message
 from bench.measure.meters.disturbance import read_counters
 from bench.measure.meters.memory import peak_resident_bytes
+from bench.measure.meters.sensors import Sensors, own_cpus
 from bench.measure.meters.time import SystemClock, prepared_batch, timed_batch
 from bench.measure.warmup import Sampling, calibrate, warm_up
 from bench.model import FailureKind, Policy
@@ -58,6 +59,7 @@ class Worker:
         self._channel = channel
         self._bare_bytes = 0
         self._clock = SystemClock()
+        self._sensors = Sensors()
         self._work: Work | None = None
         self._first: Any = None
         self._device: Any = None
@@ -152,6 +154,7 @@ class Worker:
         if request["core"] is not None:
             with suppress(OSError, AttributeError):
                 os.sched_setaffinity(0, {request["core"]})
+        self._sensors.follow(own_cpus())
         work = self._ready()
         _seed()
         clock = work.clock or self._clock
@@ -222,7 +225,7 @@ class Worker:
         return {
             "wall": [wall for wall, _ in samples],
             "cpu": [cpu for _, cpu in samples],
-            "conditions": {"wall_ns": end - start, **read_counters().since(before)},
+            "conditions": {"wall_ns": end - start, **read_counters().since(before), **self._sensors.read()},
         }
 
     def do_memory(self, request: Message) -> Message:

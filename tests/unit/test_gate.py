@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bench.gate import confirmed, cpu_bound, disturbance, enough, judge, wants_confirmation
+from bench.disturbance import disturbance
+from bench.gate import confirmed, cpu_bound, enough, judge, wants_confirmation
 from bench.metrics import CPU_TIME, PEAK_MEMORY, SIZE, TIME
 from bench.model import (
     Arm,

@@ -123,3 +123,28 @@ def test_what_a_machine_does_not_tell_is_part_of_who_it_is():
     assert unknown.label == "unknown processor"
     assert unknown.fingerprint != replace(unknown, named="lab-3").fingerprint
     assert replace(unknown, named="lab-3", logical_cores=8).label == "lab-3, 8 cores"
+
+
+def test_what_rounds_and_launches_learnt_to_tell_changes_no_stored_run():
+    """A run from before they told it replays; one that tells it is another run, and comes back whole."""
+    (experiment,) = RUN.experiments
+    told = replace(
+        experiment,
+        launches=tuple(
+            replace(
+                launch, load=1.5,
+                rounds=tuple(replace(r, io_pressure_ns=5, clock_mhz=2100.5, temperature_c=71.0) for r in launch.rounds),
+            )
+            for launch in experiment.launches
+        ),
+    )  # fmt: skip
+    run = replace(RUN, experiments=(told,))
+    assert payload_sha(run) != payload_sha(RUN)
+    assert decode_run(encode_run(run)) == run
+    old = json.loads(encode_run(run))
+    for launch in old["run"]["experiments"][0]["launches"]:
+        del launch["load"]
+        for seen in launch["rounds"]:
+            for name in ("io_pressure_ns", "memory_pressure_ns", "clock_mhz", "temperature_c"):
+                del seen[name]
+    assert decode_run(json.dumps(old).encode()) == RUN

@@ -16,6 +16,8 @@ class Counters:
     major_faults: int | None
     minor_faults: int | None
     cpu_pressure_ns: int | None
+    io_pressure_ns: int | None
+    memory_pressure_ns: int | None
     steal_ns: int | None
 
     def since(self, earlier: Counters) -> dict[str, int | None]:
@@ -30,12 +32,13 @@ class Counters:
 def read_counters() -> Counters:
     """All counters now."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    return Counters(usage.ru_nivcsw, usage.ru_majflt, usage.ru_minflt, _pressure_ns(), _steal_ns())
+    cpu, io, memory = (_pressure_ns(waited_for) for waited_for in ("cpu", "io", "memory"))
+    return Counters(usage.ru_nivcsw, usage.ru_majflt, usage.ru_minflt, cpu, io, memory, _steal_ns())
 
 
-def _pressure_ns() -> int | None:
+def _pressure_ns(waited_for: str) -> int | None:
     try:
-        first = Path("/proc/pressure/cpu").read_text().split("\n", 1)[0]
+        first = Path("/proc/pressure", waited_for).read_text().split("\n", 1)[0]
         return int(first.rpartition("total=")[2]) * 1000
     except (OSError, ValueError):
         return None
