@@ -47,7 +47,15 @@ def discover(places: Sequence[str], skip: Sequence[str], announce: Callable[[str
 
     `skip` names modules that killed an earlier worker; `announce` is told each name before its import.
     """
-    benchmarks: list[dict[str, Any]] = []
+    benchmarks, path, problems = find(places, skip, announce)
+    return {"benchmarks": [asdict(benchmark) for benchmark in benchmarks], "path": path, "problems": problems}
+
+
+def find(
+    places: Sequence[str], skip: Sequence[str] = (), announce: Callable[[str], None] = lambda name: None
+) -> tuple[list[Benchmark], list[str], list[dict[str, str]]]:
+    """(benchmarks, entries for bench.loaders.paths, problems) of the places, with all modules imported here."""
+    benchmarks: list[Benchmark] = []
     problems: list[dict[str, str]] = []
     path: list[str] = []
     seen: dict[str, str] = {}
@@ -82,8 +90,8 @@ def discover(places: Sequence[str], skip: Sequence[str], announce: Callable[[str
                     problems.append({"module": name, "message": text, "detail": ""})
                     continue
                 seen[benchmark.name] = name
-                benchmarks.append(asdict(benchmark))
-    return {"benchmarks": benchmarks, "path": path, "problems": problems}
+                benchmarks.append(benchmark)
+    return benchmarks, path, problems
 
 
 def _benchmarks(module: Any, name: str) -> list[Benchmark]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import importlib
-import importlib.util
 import os
 import random
 import signal
@@ -27,6 +26,7 @@ from typing import Any
 from bench.api import Items, Skip, Work, Wrong
 from bench.loaders import paths
 from bench.measure.channel import Channel, Message
+from bench.measure.contract import device_of, judge, require
 from bench.measure.meters.disturbance import read_counters
 from bench.measure.meters.memory import peak_resident_bytes
 from bench.measure.meters.sensors import Sensors, own_cpus
@@ -128,9 +128,8 @@ class Worker:
         """Import the suite and make the callable."""
         paths.add(request["path"])
         _seed()
-        device_module, _, device_class = request["device"].partition(":")
-        self._device = getattr(importlib.import_module(device_module), device_class)(request["threads"])
-        _require(request["requires"], self._device.name)
+        self._device = device_of(request["device"], request["threads"])
+        require(request["requires"], self._device.name)
         loader = importlib.import_module(request["loader"])  # with its tool, which is no part of the suite
         self._bare_bytes = peak_resident_bytes()
         start = self._clock.wall()
@@ -176,15 +175,8 @@ class Worker:
     def do_check(self, request: Message) -> Message:
         """Judge the first call's result and collect the suite's own metrics."""
         work = self._ready()
-        if work.check is not None and work.check(self._first) is False:
-            raise Wrong("the check of the benchmark says that the answer is wrong")
-        values: dict[str, Any] = {}
-        if work.report is not None:
-            for name, value in work.report(self._first).items():
-                values[name] = {"items": list(value)} if isinstance(value, Items) else _number(name, value)
-        if missing := set(request["metrics"]) ^ set(values):
-            raise ValueError(f"declared metrics and the report differ in: {', '.join(sorted(missing))}")
-        return {"values": values}
+        values = judge(work, self._first, request["metrics"])
+        return {"values": {k: {"items": list(v)} if isinstance(v, Items) else v for k, v in values.items()}}
 
     def do_calibrate(self, request: Message) -> Message:
         """Choose loops and samples."""
@@ -291,24 +283,6 @@ def _seed() -> None:
     random.seed(seed)
     if (numpy_random := sys.modules.get("numpy.random")) is not None:
         numpy_random.seed(seed)
-
-
-def _require(requires: list[str], device: str) -> None:
-    for need in requires:
-        kind, _, name = need.partition(":")
-        if kind == "device" and name != device:
-            raise Skip(f"needs the device {name}; this worker runs on {device}")
-        if kind == "service" and f"BENCH_{name.upper()}_URL" not in os.environ:
-            raise Skip(f"needs the service {name}: start one and give its address in BENCH_{name.upper()}_URL")
-        if ":" not in need and importlib.util.find_spec(need) is None:
-            raise Skip(f"needs the package {need}, which is not installed (pip install 'inference-bench[all]')")
-
-
-def _number(name: str, value: Any) -> float | int:
-    number = float(value)
-    if number != number or number in (float("inf"), float("-inf")):
-        raise Wrong(f"metric {name} is {number}")
-    return int(value) if number == int(number) and isinstance(value, int) else number
 
 
 def _failure(kind: FailureKind, message: str, detail: str = "") -> Message:

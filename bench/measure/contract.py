@@ -1,0 +1,69 @@
+"""What a suite and whoever runs it owe each other: requirements before, a judged answer after. Standard library only.
+
+The worker and the bridges to other tools (bench.bridges) share it, so that a variant is skipped or
+wrong for the same reasons wherever it runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from bench.api import Items, Skip, Work, Wrong
+from bench.ports import Device
+
+CPU = "runners.devices.cpu:Cpu"
+"""The device that every machine has."""
+
+
+def device_of(spec: str, threads: int) -> Device:
+    """The device `module:class`, with so many threads."""
+    module, _, name = spec.partition(":")
+    device: Device = getattr(importlib.import_module(module), name)(threads)
+    return device
+
+
+def require(needs: Iterable[str], device: str) -> None:
+    """Raises Skip, with what to do, when something that a benchmark `requires` is not here."""
+    for need in needs:
+        kind, _, name = need.partition(":")
+        if kind == "device" and name != device:
+            raise Skip(f"needs the device {name}; this worker runs on {device}")
+        if kind == "service" and f"BENCH_{name.upper()}_URL" not in os.environ:
+            raise Skip(f"needs the service {name}: start one and give its address in BENCH_{name.upper()}_URL")
+        if ":" not in need and not _is_installed(need):
+            raise Skip(f"needs the package {need}, which is not installed (pip install 'inference-bench[all]')")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # of the package that it is in
+        return False
+
+
+def judge(work: Work, answer: Any, metrics: Collection[str]) -> dict[str, float | int | Items]:
+    """Check the first call's answer and collect the suite's own metrics, which are called `metrics`.
+
+    Raises Wrong for a wrong answer or a metric that is no finite number, ValueError when the report
+    and the declaration differ.
+    """
+    if work.check is not None and work.check(answer) is False:
+        raise Wrong("the check of the benchmark says that the answer is wrong")
+    values: dict[str, float | int | Items] = {}
+    if work.report is not None:
+        for name, value in work.report(answer).items():
+            values[name] = value if isinstance(value, Items) else _number(name, value)
+    if missing := set(metrics) ^ set(values):
+        raise ValueError(f"declared metrics and the report differ in: {', '.join(sorted(missing))}")
+    return values
+
+
+def _number(name: str, value: Any) -> float | int:
+    number = float(value)
+    if number != number or number in (float("inf"), float("-inf")):
+        raise Wrong(f"metric {name} is {number}")
+    return int(value) if number == int(number) and isinstance(value, int) else number
