@@ -1,6 +1,7 @@
 """Every example of the documentation runs as it is printed."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -138,11 +139,29 @@ def test_the_example_of_a_page_shows(tmp_path, monkeypatch):
     assert f"{run.key[:8]}: no commit" in shown.get("html")[0].proto.body
 
 
+@pytest.mark.parametrize(
+    ("path", "command", "says"),
+    [
+        ("benchmarks/ours.py", "import sys, asv_runner.discovery as d; d.list_benchmarks('benchmarks', sys.stdout)",
+         '"name": "lookup.lookup.time_call"'),
+        ("tests/test_speed.py", "import pytest; pytest.main(['-q', '-p', 'no:cacheprovider', '--benchmark-disable'])",
+         "4 passed"),
+    ],
+)  # fmt: skip
+def test_the_examples_of_bridges_show_a_suite_to_the_other_tool(tmp_path, path, command, says):
+    write_examples(tmp_path, path)
+    (tmp_path / path).with_name("__init__.py").touch()
+    (tmp_path / "suites").mkdir()
+    (tmp_path / "suites" / "lookup.py").write_text(EXAMPLES["mine/lookup.py"])
+    done = subprocess.run([sys.executable, "-c", command], cwd=tmp_path, text=True, capture_output=True, check=False)
+    assert says in done.stdout, done.stdout + done.stderr
+
+
 def test_every_example_is_run_by_a_test():
     """A python fence that no test above runs would rot."""
     ran = {*BENCHMARKS, "runners/devices/background.py", "bench/reports/fastest.py", "bench/commands/fastest.py",
            "bench/loaders/plain.py", "bench/sources/plain.py", "dashboard/views/commits.py",
-           "bench/formats/stopwatch.py"}  # fmt: skip
+           "bench/formats/stopwatch.py", "benchmarks/ours.py", "tests/test_speed.py"}  # fmt: skip
     assert set(EXAMPLES) == ran
 
 
