@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import exp, isnan, log
+from math import exp, isnan, log, log1p
 
 from bench.compare import ArmComparison, compare_results, launch_values, variant_verdict
 from bench.disturbance import BUSY, causes, disturbance
@@ -18,7 +18,7 @@ from bench.model import ArmResult, Comparison, Estimate, ExperimentResult, Failu
 from bench.stats.sequential import LOOKS, Decision, State, confirm, decide
 
 CPU_BOUND = 0.9
-"""CPU time / wall time of the least disturbed sample from which a call counts as computing, not waiting."""
+"""CPU time / wall time of an undisturbed sample from which a call counts as computing, not waiting."""
 
 REPORTED_ONLY = ("first_call", "set_up", "memory_growth", "throughput", "cpu_time")
 """Shown, but no verdict of the gate rests on them alone: throughput follows time, the others are one value a launch."""
@@ -65,7 +65,7 @@ def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
     if result.experiment.benchmark.primary != TIME.name:
         return _judge_primary(result, found, final)
     wall, cpu = _decision(result, TIME.name, final), _decision(result, CPU_TIME.name, final)
-    disturbed, computing = disturbance(result), cpu_bound(base, head)
+    disturbed, computing = disturbance(result), cpu_bound(base, head, result.experiment.policy.margin)
     verdict, reason, basis = Verdict.INCONCLUSIVE, "", ""
     if wall.decided:
         verdict, basis = _VERDICTS[wall.state], TIME.name
@@ -161,24 +161,30 @@ def wants_confirmation(comparison: ArmComparison) -> bool:
     return not exact and _basis_verdict(comparison) is Verdict.REGRESSED
 
 
-def cpu_bound(base: ArmResult, head: ArmResult) -> bool:
-    """Whether both arms compute all the time when nobody disturbs them.
+def cpu_bound(base: ArmResult, head: ArmResult, margin: float) -> bool:
+    """Whether CPU time may speak for the wall clock: both arms compute all the time, on equally many cores.
 
-    Each arm is judged by its fastest sample: a wait is there too, a preemption is not.
+    A wait shows in every sample, a preemption does not: each arm is judged by the sample that kept its
+    processors busiest. Where the two arms differ there by more than `margin`, what one of them gained is
+    a wait or lost parallelism, which CPU time cannot see.
     """
-    for result in (base, head):
-        wall, cpu = result.measurement(TIME.name), result.measurement(CPU_TIME.name)
-        if wall is None or cpu is None:
-            return False
-        pairs = [
-            pair
-            for wall_row, cpu_row in zip(wall.launches, cpu.launches, strict=True)
-            for pair in zip(wall_row, cpu_row, strict=True)
-        ]
-        fastest, spent = min(pairs)
-        if spent < CPU_BOUND * fastest:
-            return False
-    return True
+    used = [utilization(result) for result in (base, head)]
+    if any(share is None or share < CPU_BOUND for share in used):
+        return False
+    first, second = (share for share in used if share is not None)
+    return abs(log(second / first)) < log1p(margin)
+
+
+def utilization(result: ArmResult) -> float | None:
+    """Largest CPU time / wall time of a sample: 1 for one thread that never waits, up to its number of threads."""
+    wall, cpu = result.measurement(TIME.name), result.measurement(CPU_TIME.name)
+    if wall is None or cpu is None:
+        return None
+    return max(
+        spent / max(1, passed)
+        for wall_row, cpu_row in zip(wall.launches, cpu.launches, strict=True)
+        for passed, spent in zip(wall_row, cpu_row, strict=True)
+    )
 
 
 def _basis_verdict(comparison: ArmComparison) -> Verdict | None:
@@ -254,7 +260,7 @@ def _why_undecided(wall: Decision, result: ExperimentResult, *, waits: bool = Fa
     open_ = f"{low:.3f}–{high:.3f}×" if low > 0.5 and high < 2 else "everything open"
     parts = [f"{launches} launches leave {open_}", *causes(result)]
     if waits:
-        parts.append("the work waits, so CPU time cannot tell either")
+        parts.append("the work waits or lost cores, so CPU time cannot tell either")
     return "; ".join(parts)
 
 

@@ -183,7 +183,7 @@ class History(Protocol):
     """
 
     def series(self, *, changed: bool = False, machine: str | None = None) -> Sequence[Series]:
-        """All series; with `changed` those with a point that the detector has not seen (see `record`)."""
+        """All series that have a point; with `changed` those with one that the detector has not seen (see `record`)."""
         ...
 
     def points(self, fingerprints: Sequence[str], *, limit: int | None = None) -> dict[str, list[Point]]:
@@ -207,7 +207,9 @@ class History(Protocol):
     def record(self, changes: Sequence[ChangePoint], *, seen: Mapping[str, str]) -> None:
         """Keep new change points and new values of known ones (by key), and note how far the detector came.
 
-        `seen` maps the fingerprint of a series to the run key of its newest point.
+        `seen` maps the fingerprint of a series to the run key of its newest point; a series that has a newer
+        one meanwhile stays changed. A new value without a proof or a regression keeps those of the old one.
+        Raises MissingError for a series that has no point.
         """
         ...
 
@@ -224,13 +226,17 @@ class History(Protocol):
         ...
 
     def open_regression(self, regression: Regression, event: Event) -> None:
-        """A new one with its first event."""
+        """A new one with its first event. Its change points, and later those of GREW, are told its key.
+
+        Raises StaleError when the key is taken.
+        """
         ...
 
     def append(self, event: Event) -> Regression:
         """Add `event`, whose number must be the last one's plus 1, and return what the regression became.
 
-        Raises StaleError when somebody else appended first: read again and decide again.
+        Raises StaleError when somebody else appended first: read again and decide again. UsageError for an
+        event that `bench.triage.fold` refuses.
         """
         ...
 

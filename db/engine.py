@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.pool import StaticPool
 
 from bench.errors import BenchError, ConfigError, StoreError
@@ -27,6 +28,11 @@ CONNECT_S = 10
 
 WRITE = {"bench_write": True}
 """Execution options of a connection that is going to write."""
+
+CHUNK = 500
+"""Values in one `IN (…)`: far below the limit of either database."""
+
+T = TypeVar("T")
 
 KNOWN = "sqlite:///FILE or postgresql://USER@HOST/NAME"
 
@@ -134,6 +140,17 @@ def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
     """A connection in a transaction that commits at the end, whole or not at all. Raises StoreError."""
     with translated(engine.url), engine.connect().execution_options(**WRITE) as connection, connection.begin():
         yield connection
+
+
+def upsert(connection: sa.Connection, table: sa.Table) -> postgresql.Insert | sqlite.Insert:
+    """An INSERT that knows ON CONFLICT."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """For `IN (…)`, so many at a time."""
+    for start in range(0, len(values), CHUNK):
+        yield values[start : start + CHUNK]
 
 
 @contextmanager

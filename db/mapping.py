@@ -16,7 +16,8 @@ from typing import Any
 
 from bench.errors import StoreError
 from bench.metrics import Metric
-from bench.model import ArmResult, Estimate, Experiment, Run, Target
+from bench.model import ArmResult, Estimate, ExperimentResult, Run
+from bench.points import is_pair, is_shown, point_at, series_fingerprint, target_text
 from bench.wire import VERSION, convert, payload_sha, plain
 from db import codec
 
@@ -41,7 +42,7 @@ class Rows:
     arms: list[Values] = field(default_factory=list)
     measurements: list[Values] = field(default_factory=list)
     samples: list[Values] = field(default_factory=list)
-    failed: set[int] = field(default_factory=set)  # positions of arms whose values are no history
+    unshown: set[int] = field(default_factory=set)  # positions of arms whose values are never a series' latest
 
 
 def rows_of(run: Run, summarise: Summarise | None = None) -> Rows:
@@ -63,6 +64,7 @@ def rows_of(run: Run, summarise: Summarise | None = None) -> Rows:
             "branch": revision.branch if revision else None,
             "committed_at": revision.committed_at if revision else None,
             "conditions": plain(run.conditions), "problems": plain(run.problems),
+            "quarantine": list(run.quarantine) or None,
         },
     )  # fmt: skip
     for position, part in enumerate(run.experiments):
@@ -80,17 +82,18 @@ def rows_of(run: Run, summarise: Summarise | None = None) -> Rows:
         }  # fmt: skip
         rows.experiments.append({
             "position": position, "benchmark_fp": benchmark_fp, "seed": str(experiment.seed),
-            "policy": plain(experiment.policy), "launches": plain(part.launches),
+            "policy": plain(experiment.policy), "launches": plain(part.launches), "paired": is_pair(experiment),
         })  # fmt: skip
         for result in part.results:
-            _add_arm(rows, run, position, experiment, result, estimates_of(result, summarise))
+            _add_arm(rows, run, position, part, result, estimates_of(result, summarise))
     return rows
 
 
 def _add_arm(
-    rows: Rows, run: Run, position: int, experiment: Experiment, result: ArmResult, estimates: Mapping[str, Values]
+    rows: Rows, run: Run, position: int, part: ExperimentResult, result: ArmResult, estimates: Mapping[str, Values]
 ) -> None:
-    arm, number = result.arm, len(rows.arms)
+    arm, number, version = result.arm, len(rows.arms), part.experiment.benchmark.version
+    target, machine_fp, at = target_text(arm.target), rows.run["machine_fp"], point_at(run, part, result)
     revision = arm.target.revision or run.revision
     rows.arms.append({
         "position": number, "experiment": position, "benchmark": arm.variant.benchmark, "variant": arm.variant.name,
@@ -99,28 +102,24 @@ def _add_arm(
         "failure_kind": result.failure.kind.value if result.failure else None,
         "failure": plain(result.failure) if result.failure else None,
     })  # fmt: skip
-    if result.failure is not None:
-        rows.failed.add(number)
+    if not is_shown(run, part, result):
+        rows.unshown.add(number)
     for place, measurement in enumerate(result.measurements):
         metric_fp, values = metric_row(measurement.metric)
         rows.metric[metric_fp] = values
-        identity = {
-            "benchmark_version": experiment.benchmark.version, "variant": arm.variant.name,
-            "target": target_text(arm.target), "metric": measurement.metric.name, "unit": measurement.metric.unit,
-        }  # fmt: skip
-        machine_fp = rows.run["machine_fp"]
-        series_fp = _fingerprint([*identity.values(), machine_fp])
+        name, unit = measurement.metric.name, measurement.metric.unit
+        series_fp = series_fingerprint(version, arm.variant.name, target, name, unit, machine_fp)
         rows.series[series_fp] = {
-            **identity, "benchmark": arm.variant.benchmark, "suite": experiment.benchmark.suite,
-            "machine_fp": machine_fp,
+            "benchmark_version": version, "variant": arm.variant.name, "target": target, "metric": name, "unit": unit,
+            "benchmark": arm.variant.benchmark, "suite": part.experiment.benchmark.suite, "machine_fp": machine_fp,
         }  # fmt: skip
-        name, data = codec.encode(measurement.launches)
+        used, data = codec.encode(measurement.launches)
         key = {"arm": number, "position": place}
         rows.measurements.append({
-            **key, "series_fp": series_fp, "metric_fp": metric_fp, "loops": measurement.loops,
-            **estimates.get(measurement.metric.name, NO_ESTIMATE),
+            **key, "series_fp": series_fp, "metric_fp": metric_fp, "loops": measurement.loops, "at": at,
+            **estimates.get(name, NO_ESTIMATE),
         })  # fmt: skip
-        rows.samples.append({**key, "codec": name, "data": data})
+        rows.samples.append({**key, "codec": used, "data": data})
 
 
 NO_ESTIMATE: Values = {"value": None, "low": None, "high": None, "n": None, "note": None}
@@ -166,12 +165,6 @@ def metric_from(row: Mapping[str, Any]) -> Metric:
     return convert({name: row[f"metric_{name}"] for name in METRIC}, Metric, "a stored metric")
 
 
-def target_text(target: Target) -> str:
-    """What of a target makes another series: device, requirements, variables. The revision is the series' axis."""
-    variables = (f"{name}={value}" for name, value in sorted(target.variables.items()))
-    return " ".join([target.device, *sorted(target.requirements), *variables])
-
-
 def run_from(
     head: Mapping[str, Any],
     experiments: Iterable[Mapping[str, Any]],
@@ -215,7 +208,7 @@ def run_from(
         "machine": {**head["machine_facts"], "tags": head["tags"]},
         "environment": head["environment_facts"], "experiments": parts, "conditions": head["conditions"],
         "revision": revision, "problems": head["problems"], "source": head["source"],
-        "bench_version": head["bench_version"],
+        "bench_version": head["bench_version"], "quarantine": head["quarantine"] or [],
     }  # fmt: skip
     return convert(document, Run, f"the stored run {head['run_key']}")
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from bench.errors import MissingError, RunConflictError, StoreError
 from bench.model import Run, RunStatus
+from bench.points import point_at
 from bench.ports import Added, RunInfo
 from bench.runs import find_key
 from bench.wire import canonical
 from db import tables as t
-from db.engine import place, reading, translated, writing
+from db.engine import chunks, place, reading, translated, upsert, writing
+from db.history import SqlHistory
 from db.mapping import NO_ESTIMATE, Rows, Summarise, Values, estimates_of, rows_of, run_from
 from db.schema import open_engine
-
-CHUNK = 500
-"""Values in one `IN (…)`: far below the limit of either database."""
 
 ESTIMATE = tuple(NO_ESTIMATE)
 
@@ -102,6 +100,11 @@ class SqlStore:
             _rebuild_states(connection)
         return len(keys)
 
+    @property
+    def history(self) -> SqlHistory:
+        """What detection and triage keep, in the same database."""
+        return SqlHistory(self._engine)
+
     def close(self) -> None:
         """Release all connections."""
         with translated(self._engine.url):
@@ -128,7 +131,7 @@ def _insert(connection: sa.Connection, rows: Rows) -> Added:
     ids["benchmark"] = _intern(connection, t.benchmark, rows.benchmark)
     ids["metric"] = _intern(connection, t.metric, rows.metric)
     run_id = connection.execute(
-        _upsert(connection, t.run).on_conflict_do_nothing(index_elements=["run_key"]).returning(t.run.c.id),
+        upsert(connection, t.run).on_conflict_do_nothing(index_elements=["run_key"]).returning(t.run.c.id),
         _with_ids(rows.run, ids),
     ).scalar()
     if run_id is None:  # another process stored it since we looked
@@ -152,17 +155,13 @@ def _with_ids(values: Values, ids: Mapping[str, Mapping[str, int]]) -> Values:
     return kept | {f"{name[:-3]}_id": ids[name[:-3]][values[name]] for name in values.keys() - kept.keys()}
 
 
-def _upsert(connection: sa.Connection, table: sa.Table) -> postgresql.Insert | sqlite.Insert:
-    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
-
-
 def _intern(connection: sa.Connection, table: sa.Table, wanted: Mapping[str, Values]) -> dict[str, int]:
     """Ids of shared rows by fingerprint, adding what is new. Two processes may add the same row at once."""
     found = _ids(connection, table, list(wanted))
     new = sorted(wanted.keys() - found.keys())
     if new:
         connection.execute(
-            _upsert(connection, table).on_conflict_do_nothing(index_elements=["fingerprint"]),
+            upsert(connection, table).on_conflict_do_nothing(index_elements=["fingerprint"]),
             [{"fingerprint": fingerprint, **wanted[fingerprint]} for fingerprint in new],
         )
         found.update(_ids(connection, table, new))
@@ -171,33 +170,36 @@ def _intern(connection: sa.Connection, table: sa.Table, wanted: Mapping[str, Val
 
 def _ids(connection: sa.Connection, table: sa.Table, fingerprints: Sequence[str]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for start in range(0, len(fingerprints), CHUNK):
-        some = fingerprints[start : start + CHUNK]
+    for some in chunks(fingerprints):
         query = sa.select(table.c.fingerprint, table.c.id).where(table.c.fingerprint.in_(some))
         found.update(tuple(row) for row in connection.execute(query))
     return found
 
 
 def _advance_states(connection: sa.Connection, rows: Rows, run_id: int, ids: Mapping[str, Mapping[str, int]]) -> None:
-    """Point every series of the run at it, unless the series has a later run already."""
+    """Point every series of the run at it, unless the series has a later run already, and count its points."""
     latest: dict[int, Values] = {}
     for measured in rows.measurements:
-        if measured["arm"] in rows.failed:
+        if measured["arm"] in rows.unshown:
             continue
         series_id = ids["series"][measured["series_fp"]]
+        points = latest[series_id]["points"] if series_id in latest else 0
         latest[series_id] = {
             "series_id": series_id, "run_id": run_id, "arm": measured["arm"], "started_at": rows.run["started_at"],
             "metric_id": ids["metric"][measured["metric_fp"]], **{name: measured[name] for name in ESTIMATE},
+            "points": points + (measured["at"] is not None and measured["value"] is not None),
         }  # fmt: skip
     if not latest:
         return
-    insert = _upsert(connection, t.series_state)
+    insert = upsert(connection, t.series_state)
     new, old = insert.excluded, t.series_state.c
     newer = sa.or_(old.started_at < new.started_at, sa.and_(old.started_at == new.started_at, old.run_id < new.run_id))
-    names = [column.name for column in t.series_state.columns if column.name != "series_id"]
+    kept = ("series_id", "points")
+    names = [column.name for column in t.series_state.columns if column.name not in kept]
+    advance = {name: sa.case((newer, new[name]), else_=old[name]) for name in names}
     connection.execute(
         insert.on_conflict_do_update(
-            index_elements=["series_id"], set_={name: new[name] for name in names}, where=newer
+            index_elements=["series_id"], set_={**advance, "points": old.points + new.points}
         ),
         [latest[series_id] for series_id in sorted(latest)],
     )  # fmt: skip
@@ -257,7 +259,7 @@ def _infos(connection: sa.Connection, limit: int | None) -> list[RunInfo]:
     ).mappings().all()  # fmt: skip
     suites: dict[int, dict[str, None]] = {}
     counts: dict[int, dict[str | None, int]] = {}
-    for some in _chunks([row["id"] for row in rows]):
+    for some in chunks([row["id"] for row in rows]):
         for run_id, suite in connection.execute(
             sa.select(t.experiment.c.run_id, t.benchmark.c.suite)
             .join(t.benchmark, t.experiment.c.benchmark_id == t.benchmark.c.id)
@@ -286,16 +288,11 @@ def _infos(connection: sa.Connection, limit: int | None) -> list[RunInfo]:
     ]  # fmt: skip
 
 
-def _chunks(values: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(values), CHUNK):
-        yield values[start : start + CHUNK]
-
-
 def _estimates_again(run: Run, summarise: Summarise | None) -> list[Values]:
     return [
-        {"of_arm": arm, "of_position": position} | estimates.get(measurement.metric.name, NO_ESTIMATE)
-        for arm, (_, result) in enumerate(run.arms())
-        for estimates in [estimates_of(result, summarise)]
+        {"of_arm": arm, "of_position": position, "at": at} | estimates.get(measurement.metric.name, NO_ESTIMATE)
+        for arm, (part, result) in enumerate(run.arms())
+        for at, estimates in [(point_at(run, part, result), estimates_of(result, summarise))]
         for position, measurement in enumerate(result.measurements)
     ]
 
@@ -311,7 +308,7 @@ def _update_estimates(connection: sa.Connection, key: str, changes: Sequence[Val
             measured.run_id == run_id, measured.arm == sa.bindparam("of_arm"),
             measured.position == sa.bindparam("of_position"),
         )
-        .values({name: sa.bindparam(name) for name in ESTIMATE}),
+        .values({name: sa.bindparam(name) for name in (*ESTIMATE, "at")}),
         changes,
     )  # fmt: skip
 
@@ -325,14 +322,20 @@ def _rebuild_states(connection: sa.Connection) -> None:
     ranked = (
         sa.select(
             *(measured[name] for name in names), t.run.c.started_at,
+            sa.func.count(sa.case((measured.at.is_not(None), measured.value)))
+            .over(partition_by=measured.series_id).label("points"),
             sa.func.row_number().over(partition_by=measured.series_id, order_by=order).label("rank"),
         )
         .join_from(t.measurement, t.run, measured.run_id == t.run.c.id)
         .join(t.arm, sa.and_(t.arm.c.run_id == measured.run_id, t.arm.c.position == measured.arm))
-        .where(t.arm.c.failure_kind.is_(None))
+        .join(
+            t.experiment,
+            sa.and_(t.experiment.c.run_id == t.arm.c.run_id, t.experiment.c.position == t.arm.c.experiment),
+        )
+        .where(t.arm.c.failure_kind.is_(None), t.run.c.quarantine.is_(sa.null()), t.experiment.c.paired.is_(False))
         .subquery()
     )  # fmt: skip
-    names.append("started_at")
+    names += ["started_at", "points"]
     connection.execute(sa.delete(t.series_state))
     connection.execute(
         sa.insert(t.series_state).from_select(names, sa.select(*(ranked.c[n] for n in names)).where(ranked.c.rank == 1))

@@ -5,6 +5,11 @@
     environment ┘      └─< arm ─< measurement >─ metric
                                    │   └── sample        raw samples, read when one point is opened
                           series >─┘──── series_state    latest point of each series, kept on ingest
+                            ├──── detector_mark          how far the detector came
+                            └───< change_point           what it found
+
+    regression ─< regression_event        what people made of change points: the only thing that runs
+    proof_request, notice                 cannot give again
 
 Rows below `run` are keyed by their place in it (run, arm, position), so that a run is written
 without asking for one generated id. Rows that runs share (machine, environment, benchmark, metric,
@@ -15,7 +20,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -53,6 +58,24 @@ class Moment(sa.TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Microseconds(sa.TypeDecorator[datetime]):
+    """An aware UTC moment as microseconds since 1970: eight bytes that sort, where there are millions."""
+
+    impl = sa.BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> int | None:
+        """Exact: a moment has no finer digits."""
+        return None if value is None else (value - EPOCH) // timedelta(microseconds=1)
+
+    def process_result_value(self, value: int | None, dialect: sa.Dialect) -> datetime | None:
+        """Aware UTC."""
+        return None if value is None else EPOCH + timedelta(microseconds=value)
 
 
 class Packed(sa.TypeDecorator[Any]):
@@ -133,6 +156,7 @@ run = sa.Table(
     sa.Column("committed_at", Moment),
     sa.Column("conditions", sa.JSON, nullable=False),
     sa.Column("problems", sa.JSON, nullable=False),
+    sa.Column("quarantine", sa.JSON(none_as_null=True)),  # null: none
     sa.UniqueConstraint("run_key"),
     sa.Index(None, "started_at"),
     sa.Index(None, "commit_id"),
@@ -148,6 +172,7 @@ experiment = sa.Table(
     sa.Column("seed", sa.Text, nullable=False),  # decimal digits: may be wider than 64 bits
     sa.Column("policy", sa.JSON, nullable=False),
     sa.Column("launches", Packed, nullable=False),
+    sa.Column("paired", sa.Boolean, nullable=False, server_default=sa.false()),  # bench.points.is_pair
     sa.Index(None, "benchmark_id"),
 )  # fmt: skip
 
@@ -200,8 +225,9 @@ measurement = sa.Table(
     sa.Column("high", sa.Double),
     sa.Column("n", sa.Integer),
     sa.Column("note", sa.Text),
+    sa.Column("at", Microseconds),  # where it stands in its series' history; null: nowhere (bench.points.point_at)
     sa.ForeignKeyConstraint(["run_id", "arm"], ["arm.run_id", "arm.position"], ondelete="CASCADE"),
-    sa.Index(None, "series_id", "run_id"),
+    sa.Index(None, "series_id", "at"),
 )  # fmt: skip
 
 sample = sa.Table(
@@ -230,6 +256,64 @@ series_state = sa.Table(
     sa.Column("high", sa.Double),
     sa.Column("n", sa.Integer),
     sa.Column("note", sa.Text),
+    sa.Column("points", sa.Integer, nullable=False, server_default="0"),  # how many its history has
     sa.ForeignKeyConstraint(["run_id", "arm"], ["arm.run_id", "arm.position"]),
     sa.Index(None, "run_id", "arm"),
+)  # fmt: skip
+
+detector_mark = sa.Table(
+    "detector_mark", metadata,
+    sa.Column("series_id", sa.ForeignKey("series.id"), primary_key=True, autoincrement=False),
+    sa.Column("points", sa.Integer, nullable=False),  # how many it has seen
+)  # fmt: skip
+
+change_point = sa.Table(
+    "change_point", metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("series_id", sa.ForeignKey("series.id"), nullable=False),
+    sa.Column("at", Microseconds, nullable=False),  # of the first changed point
+    sa.Column("last_good", sa.String(64), nullable=False),  # keys of runs
+    sa.Column("first_changed", sa.String(64), nullable=False),
+    sa.Column("regression", sa.Text),
+    sa.Column("superseded_by", sa.Text),
+    sa.Column("facts", sa.JSON, nullable=False),  # the whole value, less its series
+    sa.Index(None, "series_id"),
+    sa.Index(None, "regression"),
+)  # fmt: skip
+
+regression = sa.Table(
+    "regression", metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("opened_at", Moment, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),  # as the events left it: an expected one may be past its date
+    sa.Column("opened", sa.JSON, nullable=False),  # the value before its first event
+    sa.Column("facts", sa.JSON, nullable=False),  # what the events made of it: derived
+    sa.Index(None, "opened_at"),
+)  # fmt: skip
+
+regression_event = sa.Table(
+    "regression_event", metadata,
+    sa.Column("regression", sa.ForeignKey("regression.key"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("facts", sa.JSON, nullable=False),
+)  # fmt: skip
+
+proof_request = sa.Table(
+    "proof_request", metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("change", sa.Text, nullable=False),
+    sa.Column("base", sa.Text, nullable=False),
+    sa.Column("head", sa.Text, nullable=False),
+    sa.Column("selector", sa.Text, nullable=False),
+    sa.Column("machine_fingerprint", sa.String(64), nullable=False),
+    sa.Column("made_at", Moment, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("options", sa.JSON, nullable=False),
+    sa.Index(None, "machine_fingerprint", "state"),
+)  # fmt: skip
+
+notice = sa.Table(
+    "notice", metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("claimed_at", Moment, nullable=False),
 )  # fmt: skip

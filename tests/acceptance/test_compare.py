@@ -2,6 +2,9 @@
 
 import json
 import signal
+import subprocess
+import sys
+import textwrap
 import zipfile
 from xml.etree import ElementTree
 
@@ -22,6 +25,16 @@ def verdicts(document):
 def ratio(document, name, metric="time"):
     (variant,) = (v for v in document["variants"] if v["name"] == name)
     return variant["metrics"][metric]["change"]
+
+
+@pytest.fixture
+def hog():
+    """Start a neighbour that takes a core whenever it gets one."""
+    started = []
+    yield lambda: started.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+    for process in started:
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture
@@ -174,6 +187,78 @@ def test_a_wait_that_doubles_is_regressed_on_the_wall_clock(project):
     assert variant["metrics"]["time"]["verdict"] == "regressed"
     assert variant["metrics"]["time"]["change"]["low"] > 1.2
     assert variant["metrics"]["cpu_time"]["verdict"] == "inconclusive"
+
+
+WAITING = r"""
+    import hashlib, subprocess, sys, time
+    from concurrent.futures import ThreadPoolExecutor
+
+    HEAD = {head}
+    DATA = bytes(2**21)
+    ECHO = "import sys, time\nfor line in sys.stdin: time.sleep(0.0002); print(flush=True)"
+
+    def digest(data=DATA):
+        return hashlib.sha256(data).digest()
+
+    def sleep():
+        digest()
+        time.sleep(0.0008 if HEAD else 0.0003)
+
+    def pipe():
+        pipes = {{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}}
+        server = subprocess.Popen([sys.executable, "-c", ECHO], **pipes)
+
+        def work():
+            digest()
+            for _ in range(3 if HEAD else 1):
+                server.stdin.write(b"\n")
+                server.stdout.readline()
+
+        return work
+
+    def parallel():
+        pool = ThreadPoolExecutor(2)
+        spread = map if HEAD else pool.map
+        return lambda: list(spread(digest, [DATA] * 2))
+"""
+
+WAITING_SUITE = """
+    from bench.api import Work, benchmark
+
+    @benchmark()
+    def sleep(device):
+        import shop
+        return Work(run=shop.sleep)
+
+    @benchmark()
+    def pipe(device):
+        import shop
+        return Work(run=shop.pipe())
+
+    @benchmark(threads=2)
+    def parallel(device):
+        import shop
+        return Work(run=shop.parallel())
+"""
+
+
+def test_a_pure_wait_is_never_unchanged_on_cpu_time_on_a_busy_machine(project, hog):
+    """Head sleeps longer, reads a pipe more often, or uses one core of two, for the same processor time.
+
+    Where a neighbour keeps the wall clock from telling, the processor's time must not speak for it.
+    """
+    project.write("suites/shopping.py", WAITING_SUITE)
+    project.write("src/shop.py", textwrap.dedent(WAITING).format(head=False))
+    project.commit("before")
+    project.write("src/shop.py", textwrap.dedent(WAITING).format(head=True))
+    hog()
+    out, _ = project("compare", "HEAD", ".", "--launches", "6", "--no-confirm", "--json", code=None)
+    variants = json.loads(out)["variants"]
+    assert {v["name"]: v["launches"] for v in variants} == {f"shopping.{n}": 6 for n in ("sleep", "pipe", "parallel")}
+    for variant in variants:
+        assert variant["verdict"] in ("regressed", "inconclusive"), variant
+        assert variant["basis"] != "cpu_time"
+        assert variant["metrics"]["cpu_time"]["verdict"] == "inconclusive"
 
 
 def test_every_format_of_a_regression_is_whole(slower, tmp_path):

@@ -2,16 +2,23 @@
 
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 
+from bench.compare import estimate
 from bench.errors import BenchError, ConfigError, SchemaError, StoreError
-from bench.testing import make_run
+from bench.model import ArmResult, Estimate, Failure, FailureKind, Revision, Run, RunStatus, Target
+from bench.ports import Added
+from bench.testing import make_pair, make_run
 from db import schema
 from db.engine import make_engine, parse, reading, writing
 from db.schema import upgrade
@@ -20,7 +27,7 @@ from db.store import open_store
 from db.tables import VERSION_TABLE, metadata
 
 REBUILD = """
-revision, down_revision = "0002", "0001"
+revision, down_revision = "9000", "{head}"
 import sqlalchemy as sa
 from alembic import op
 def upgrade():
@@ -32,12 +39,16 @@ def upgrade():
 """
 
 
+def estimates(result: ArmResult) -> dict[str, Estimate]:
+    return {m.metric.name: estimate(m) for m in result.measurements}
+
+
 def scripts_with(folder: Path, then: str) -> Path:
     """The migrations and one more, which rebuilds `run`, the parent of everything, and then does `then`."""
     scripts = folder / "migrations"
     shutil.copytree(schema.SCRIPTS, scripts, ignore=shutil.ignore_patterns("__pycache__"))
-    text = REBUILD.format(then="".join(f"    {x}\n" for x in then.splitlines()))
-    (scripts / "versions" / "0002_more.py").write_text(text)
+    text = REBUILD.format(head=schema.head(), then="".join(f"    {x}\n" for x in then.splitlines()))
+    (scripts / "versions" / "9000_more.py").write_text(text)
     return scripts
 
 
@@ -45,6 +56,121 @@ def fill(url: str, runs: int = 3) -> None:
     with open_store(url) as store:
         for seed in range(runs):
             store.add(make_run(seed=seed, launches=1))
+
+
+def fill_at(url: str, revision: str, runs: Sequence[Run], folder: Path) -> None:
+    """A database at an earlier revision, filled.
+
+    Today's store makes the rows, and of each the columns that `revision` knew are copied. A column
+    that only `revision` has must have a default there.
+    """
+    today = f"sqlite:///{folder / 'today.db'}"
+    with open_store(today, summarise=estimates) as store:
+        for run in runs:
+            store.add(run)
+    new, old = make_engine(parse(today)), make_engine(parse(url), migrating=True)
+    with reading(new) as source, writing(old) as target:
+        command.upgrade(schema.alembic_config(target), revision)
+        there = sa.inspect(target)
+        for table in metadata.sorted_tables:
+            if not there.has_table(table.name):
+                continue
+            known = {column["name"] for column in there.get_columns(table.name)}
+            columns = [column for column in table.columns if column.name in known]
+            rows = [{str(k): v for k, v in row._asdict().items()} for row in source.execute(sa.select(*columns))]
+            if rows:
+                target.execute(sa.insert(table), rows)
+            if "id" in known and target.dialect.name == "postgresql":
+                next_id = f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), max(id)) FROM {table.name}"
+                target.exec_driver_sql(next_id)
+    new.dispose()
+    old.dispose()
+
+
+def everything(url: str) -> dict[str, list[tuple[object, ...]]]:
+    """All rows of all tables of today, less when they were stored, in an order of their own."""
+    engine = make_engine(parse(url))
+    with reading(engine) as connection:
+        found = {
+            table.name: sorted(
+                (tuple(row) for row in connection.execute(sa.select(*(c for c in table.c if c.name != "stored_at")))),
+                key=repr,
+            )
+            for table in metadata.tables.values()
+        }
+    engine.dispose()
+    return found
+
+
+EARLIER = [found.revision for found in ScriptDirectory.from_config(schema.alembic_config()).walk_revisions()][1:]
+"""Every revision but the newest."""
+
+
+def eventful_runs() -> list[Run]:
+    """Runs that differ in everything that migrations read: failures, states, revisions, gates."""
+    committed = Revision(commit="c" * 40, branch="main", committed_at=datetime(2026, 2, 3, 4, 5, 6, 789, tzinfo=UTC))
+    own = replace(make_run(seed=5, launches=2, speedups=(1.0,)), revision=replace(committed, dirty=True))
+    (part,) = own.experiments
+    arm = replace(part.results[0].arm, target=Target(revision=committed, variables={"A": "1"}))
+    at_own = replace(
+        part, experiment=replace(part.experiment, arms=(arm,)), results=(replace(part.results[0], arm=arm),)
+    )
+    twice = replace(part, experiment=replace(part.experiment, arms=part.experiment.arms * 2), results=part.results * 2)
+    failure = Failure(kind=FailureKind.WRONG, phase="check", message="wrong")
+    return [
+        make_run(seed=0, launches=2),
+        replace(make_run(seed=1, launches=2), revision=committed),
+        replace(make_run(seed=2, launches=2), revision=replace(committed, dirty=True)),
+        replace(make_run(seed=3, launches=2), status=RunStatus.INTERRUPTED),
+        make_run(seed=4, launches=2, failure=failure),
+        replace(own, experiments=(at_own,)),
+        replace(make_run(seed=6), experiments=(make_pair(1.2, name="demo.net"),)),
+        replace(make_run(seed=7), experiments=(twice,)),
+    ]
+
+
+@pytest.mark.parametrize("revision", EARLIER)
+def test_an_upgrade_from(revision: str, database_url: str, tmp_path: Path) -> None:
+    """Nothing is lost, and what is derived is what today's bench derives."""
+    runs = eventful_runs()
+    fill_at(database_url, revision, runs, tmp_path)
+    before = counts(database_url)
+    assert before["run"] == len(runs)
+    done = upgrade(database_url)
+    assert (done.before, done.after) == (revision, schema.head())
+    after = counts(database_url)
+    assert {name: after[name] for name in before} == before
+    assert everything(database_url) == everything(f"sqlite:///{tmp_path / 'today.db'}")
+    with open_store(database_url, create=False, summarise=estimates) as store:
+        for run in runs:
+            assert store.get(run.key) == run
+            assert store.add(run) is Added.REPLAY
+        assert store.add(make_run(seed=9)) is Added.NEW
+
+
+@pytest.mark.parametrize("revision", EARLIER)
+def test_an_upgrade_that_fails_at_its_last_statement_leaves_the_database_as_it_was(
+    revision: str, database_url: str, tmp_path: Path
+) -> None:
+    fill_at(database_url, revision, eventful_runs(), tmp_path)
+    before, tables = counts(database_url), schemas(database_url)
+    with pytest.raises(SchemaError, match="changed nothing"):
+        upgrade(database_url, scripts=scripts_with(tmp_path, "op.execute('INSERT INTO no_such_table VALUES (1)')"))
+    assert (counts(database_url), schemas(database_url)) == (before, tables)
+    assert upgrade(database_url).before == revision
+
+
+def schemas(url: str) -> dict[str, list[str]]:
+    """Columns and indexes of every table."""
+    engine = make_engine(parse(url))
+    with reading(engine) as connection:
+        there = sa.inspect(connection)
+        found = {
+            name: [c["name"] for c in there.get_columns(name)] + [str(i["name"]) for i in there.get_indexes(name)]
+            for name in there.get_table_names()
+        }
+    engine.dispose()
+    return found
 
 
 def counts(url: str) -> dict[str, int]:
@@ -96,7 +222,7 @@ def test_an_upgrade_that_rebuilds_a_parent_keeps_every_row_below(database_url: s
     fill(database_url)
     before = counts(database_url)
     done = upgrade(database_url, scripts=scripts_with(tmp_path, ""))
-    assert (done.before, done.after) == ("0001", "0002")
+    assert (done.before, done.after) == (schema.head(), "9000")
     assert counts(database_url) == before | {"extra": 0}
 
 
@@ -140,7 +266,7 @@ def test_an_older_schema_asks_for_an_upgrade(
 ) -> None:
     fill(database_url)
     scripts = scripts_with(tmp_path, "")
-    monkeypatch.setattr(schema, "head", lambda scripts=scripts: "0002")
+    monkeypatch.setattr(schema, "head", lambda scripts=scripts: "9000")
     with pytest.raises(SchemaError, match="run `bench db upgrade`"):
         open_store(database_url)
     assert counts(database_url)["run"] == 3

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bench.disturbance import disturbance
-from bench.gate import confirmed, cpu_bound, enough, judge, wants_confirmation
+from bench.gate import CPU_BOUND, confirmed, cpu_bound, enough, judge, utilization, wants_confirmation
 from bench.metrics import CPU_TIME, PEAK_MEMORY, SIZE, TIME
 from bench.model import (
     Arm,
@@ -104,7 +104,7 @@ def test_skipped_on_both_sides_is_no_failure():
 def test_on_a_busy_machine_computing_work_is_decided_on_cpu_time_and_says_so():
     result = experiment(18, effect=1.05, busy=True, wall_noise=0.1)
     assert disturbance(result) == 1.0
-    assert cpu_bound(*result.results)
+    assert cpu_bound(*result.results, GATE.margin)
     answer = judge(result)
     assert (answer.verdict, answer.basis) == (Verdict.REGRESSED, "cpu_time")
     assert "on CPU time: 100% of the rounds were disturbed" in answer.reason
@@ -120,7 +120,21 @@ def test_on_a_quiet_machine_the_wall_clock_alone_decides():
 def test_work_that_waits_is_never_called_unchanged_on_cpu_time(waits):
     """A wait that doubled is invisible to CPU time: sleep, IO, lost parallelism."""
     result = experiment(18, effect=2.0, cpu_effect=1.0, waits=waits, busy=True, wall_noise=0.4)
-    assert not cpu_bound(*result.results)
+    assert not cpu_bound(*result.results, GATE.margin)
+    answer = judge(result)
+    assert answer.verdict is not Verdict.UNCHANGED
+    assert answer.basis != "cpu_time"
+
+
+@pytest.mark.parametrize(
+    ("effect", "cores"),
+    [(1.05, 1), (1.08, 1), (2.0, 2), (1.05, 2)],
+    ids=["5% wait", "8% wait", "core lost", "wait on two"],
+)
+def test_a_wait_or_a_lost_core_in_head_alone_is_never_called_unchanged_on_cpu_time(effect, cores):
+    """Head keeps over 90 % of a core busy, as base does; only the difference between them shows the wait."""
+    result = experiment(18, effect=effect, cpu_effect=1.0, waits=1 - cores, busy=True, wall_noise=0.4)
+    assert min(utilization(r) for r in result.results) > CPU_BOUND
     answer = judge(result)
     assert answer.verdict is not Verdict.UNCHANGED
     assert answer.basis != "cpu_time"

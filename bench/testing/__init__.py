@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from bench.errors import MissingError, RunConflictError
 from bench.metrics import CPU_TIME, PEAK_MEMORY, SIZE, TIME, Better, Kind, Metric, Summary
 from bench.model import (
     Arm,
@@ -28,10 +27,21 @@ from bench.model import (
     Target,
     Variant,
 )
-from bench.ports import Added, RunInfo
-from bench.runs import find_key, run_info
 from bench.stats.sequential import CONFIRMATION_LAUNCHES
-from bench.wire import payload_sha
+from bench.testing.memory import MemoryHistory, MemoryStore
+
+__all__ = [
+    "AGREEMENT",
+    "FakeClock",
+    "FakeDevice",
+    "MemoryHistory",
+    "MemoryStore",
+    "SilentProgress",
+    "as_confirmation",
+    "make_pair",
+    "make_run",
+    "with_environment",
+]
 
 
 @dataclass
@@ -93,41 +103,6 @@ class SilentProgress:
     def message(self, text: str) -> None:
         """Keep."""
         self.messages.append(text)
-
-
-class MemoryStore:
-    """A Store in a dict, with the contract of the SQL one."""
-
-    def __init__(self) -> None:
-        self._runs: dict[str, Run] = {}
-
-    def add(self, run: Run) -> Added:
-        """See bench.ports.Store."""
-        old = self._runs.get(run.key)
-        if old is None:
-            self._runs[run.key] = run
-            return Added.NEW
-        if payload_sha(old) != payload_sha(run):
-            raise RunConflictError(f"run {run.key} is stored with other content; a run is never changed.")
-        return Added.REPLAY
-
-    def get(self, key: str) -> Run:
-        """See bench.ports.Store."""
-        if key not in self._runs:
-            raise MissingError(f"run {key} is not stored; `bench show --list` lists the runs.")
-        return self._runs[key]
-
-    def find(self, ref: str) -> str:
-        """See bench.ports.Store."""
-        return find_key([info.key for info in self.runs()], ref)
-
-    def runs(self, *, limit: int | None = None) -> Sequence[RunInfo]:
-        """See bench.ports.Store."""
-        ordered = sorted(self._runs.values(), key=lambda r: (r.started_at, r.key), reverse=True)
-        return [run_info(run) for run in ordered[:limit]]
-
-    def close(self) -> None:
-        """Nothing to release."""
 
 
 AGREEMENT = Metric(
