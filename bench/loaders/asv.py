@@ -45,27 +45,13 @@ from typing import Any
 
 from bench.api import Skip, Work
 from bench.loaders import paths
+from bench.loaders.asv_words import OBJECT_SIZE, axes, tracked
 from bench.loaders.native import problem_of
 from bench.measure.meters.children import peak_children_bytes
-from bench.metrics import Better, Kind, Metric, Summary
 from bench.model import Scalar
 from bench.ports import Device
 
 NEEDS = "asv_runner, which reads asv suites, is not installed where the suite runs: pip install asv_runner"
-
-UNITS = {
-    "seconds": ("ns", Kind.TIME, 1e9), "s": ("ns", Kind.TIME, 1e9), "ms": ("ns", Kind.TIME, 1e6),
-    "us": ("ns", Kind.TIME, 1e3), "ns": ("ns", Kind.TIME, 1.0), "bytes": ("B", Kind.MEMORY, 1.0),
-    "B": ("B", Kind.MEMORY, 1.0), "KB": ("B", Kind.MEMORY, 1e3), "MB": ("B", Kind.MEMORY, 1e6),
-    "unit": ("1", Kind.COUNT, 1.0), "": ("1", Kind.COUNT, 1.0),
-}  # fmt: skip
-"""Units of a tracked value that have a spelling of ours: (unit, kind, factor). Others keep their own."""
-
-OBJECT_SIZE = Metric(
-    name="object_size", unit="B", better=Better.LOWER, kind=Kind.MEMORY, summary=Summary.LAUNCH,
-    help="memory of the object that the benchmark returns, by pympler as in asv",
-)  # fmt: skip
-
 
 with suppress(ImportError):  # so that it is there before the set-up is timed; `discover` says what is missing
     importlib.import_module("asv_runner.discovery")
@@ -180,11 +166,7 @@ def _describe(benchmark: Any, root: str, module: ModuleType, kind: str) -> dict[
     if benchmark.timeout is not None:
         found["timeout_s"] = float(benchmark.timeout)
     if kind == "track":
-        unit, what, _ = UNITS.get(str(benchmark.unit), (str(benchmark.unit), Kind.COUNT, 1.0))
-        found["metrics"] = [
-            {"name": "value", "unit": unit, "better": "lower", "kind": what, "summary": "launch",
-             "help": "what the function returns; asv reads more as worse"}
-        ]  # fmt: skip
+        found["metrics"] = [asdict(tracked(str(benchmark.unit))[0])]
     if kind == "mem":
         found["metrics"] = [asdict(OBJECT_SIZE)]
         found["requires"] = ["pympler"]
@@ -193,15 +175,7 @@ def _describe(benchmark: Any, root: str, module: ModuleType, kind: str) -> dict[
 
 def axes_of(benchmark: Any) -> dict[str, list[Scalar]]:
     """The texts that asv gives to parameters, by axis: without addresses, all different."""
-    axes: dict[str, list[Scalar]] = {}
-    for name, texts in zip(benchmark.param_names, benchmark.params, strict=True):
-        axis = name if name not in axes else f"{name}_{len(axes) + 1}"
-        plain = [re.sub(r" at 0x[0-9a-fA-F]+", "", str(text)) for text in texts]
-        axes[axis] = [
-            text if plain.count(text) == 1 else f"{text} ({plain[:place].count(text)})"
-            for place, text in enumerate(plain)
-        ]
-    return axes
+    return axes(benchmark.param_names, benchmark.params)
 
 
 def load(source: str, device: Device, params: dict[str, Scalar]) -> Work:
@@ -225,9 +199,8 @@ def load(source: str, device: Device, params: dict[str, Scalar]) -> Work:
 
 
 def _index(benchmark: Any, params: dict[str, Scalar]) -> int:
-    axes = axes_of(benchmark)
     wanted = tuple(params.values())
-    for index, point in enumerate(itertools.product(*axes.values())):
+    for index, point in enumerate(itertools.product(*axes_of(benchmark).values())):
         if point == wanted:
             return index
     raise LookupError(f"{benchmark.name} has no parameters {params} in this process; their texts are not stable")
@@ -252,7 +225,7 @@ def _work(benchmark: Any, kind: str) -> dict[str, Any]:
         statement = Statement(run, getattr(benchmark, "_timeraw_env", None))
         return {"run": statement.run, "clock": statement, "peak_bytes": peak_children_bytes}
     if kind == "track":
-        _, _, factor = UNITS.get(str(benchmark.unit), ("", Kind.COUNT, 1.0))
+        _, factor = tracked(str(benchmark.unit))
         return {"run": run, "once": True, "report": lambda value: {"value": _tracked(value, factor)}}
     if kind == "mem":
         return {"run": run, "once": True, "report": lambda found: {OBJECT_SIZE.name: _object_bytes(found)}}

@@ -37,18 +37,18 @@ class ImportTally:
 
     def add(self, reading: Reading, *, known: bool) -> None:
         """Count one run; `known`: it was stored before."""
-        run, variants = reading.run, 0
-        self.machines[run.machine.fingerprint] = run.machine.label
+        run, machine, variants = reading.run, reading.run.machine.fingerprint, 0
+        self.machines[machine] = run.machine.label
         for part, result in run.arms():
             variants += 1
             arm = result.arm
             where = (part.experiment.benchmark.version, arm.variant.name, *arm.target.requirements)
-            where = (*where, *arm.target.variables.values(), run.machine.fingerprint)
+            where = (*where, *arm.target.variables.values(), machine)
             self.series.update((*where, m.metric.name, m.metric.unit) for m in result.measurements)
         self.runs.append({
             "key": run.key, "files": list(reading.files), "format": reading.format, "known": known,
             "commit": run.revision.commit if run.revision else None, "started_at": run.started_at.isoformat(),
-            "machine": run.machine.fingerprint, "variants": variants, "quarantine": list(run.quarantine),
+            "machine": machine, "variants": variants, "quarantine": list(run.quarantine),
         })  # fmt: skip
 
     @property
