@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bench.errors import FormatError
+from bench.errors import FormatError, WireError
 from bench.formats._record import Imported, Outcome
 from bench.formats._values import number
 from bench.metrics import Kind, Metric
@@ -29,6 +29,7 @@ from bench.model import (
     Target,
     Variant,
 )
+from bench.wire import convert, plain
 
 LONGEST = 1000
 """Characters of a name. Longer ones are damage or an attack; databases refuse to index them."""
@@ -85,7 +86,17 @@ def build(found: Imported, source: str, written_at: datetime, supplied: Supplied
         source=source,
         quarantine=tuple(name for name, missing in lacks if missing),
     )
+    _check_head(run)
     return replace(run, key=_key(run, version, found.started_at))
+
+
+def _check_head(run: Run) -> None:
+    """Types of everything but the experiments, whose many values are checked one by one in less time."""
+    head = replace(run, experiments=())
+    try:
+        convert(plain(head), Run, "its description")
+    except WireError as error:
+        raise FormatError(f"is wrong about itself: {str(error).rstrip('.')}") from None
 
 
 def _revision(found: Revision | None, supplied: Supplied) -> Revision | None:
@@ -174,9 +185,17 @@ def _experiment(outcomes: Sequence[Outcome], target: Target) -> ExperimentResult
 
 def _check(outcome: Outcome) -> None:
     _name(outcome.benchmark, "a benchmark's name")
+    _name(outcome.suite, "a suite's name", empty=True)
+    _name(outcome.version, "a benchmark's version", empty=True)
     for name, value in outcome.params.items():
         _name(name, "a parameter's name")
+        if not isinstance(value, str | bool):
+            number(value, f"parameter {name}")
         _name(str(value), f"parameter {name}", empty=True)
+    if number(outcome.items, "items") <= 0:
+        raise FormatError(f"{outcome.benchmark[:100]} has {outcome.items} pieces of work in a call")
+    if not all(isinstance(text, str) for text in (outcome.title, *outcome.notes, *outcome.notes.values())):
+        raise FormatError(f"{outcome.benchmark[:100]} has a title or a note that is no text")
     for measurement in outcome.measurements:
         _check_measurement(outcome, measurement)
 
@@ -195,6 +214,8 @@ def _check_measurement(outcome: Outcome, measurement: Measurement) -> None:
 
 
 def _name(value: str, what: str, *, empty: bool = False) -> None:
+    if not isinstance(value, str):
+        raise FormatError(f"{what} is {str(value)[:40]}, which is no text")
     if not value.strip() and not empty:
         raise FormatError(f"{what} is empty")
     if len(value) > LONGEST:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from bench.errors import FormatError
+from bench.errors import FormatError, WireError
 from bench.formats._record import UNKNOWN_ENVIRONMENT, UNKNOWN_MACHINE, Imported, Outcome
 from bench.formats._upload import Upload
 from bench.formats._values import keys, moment, quantity, rows, scaled, table, text
@@ -47,7 +47,7 @@ def _documents(upload: Upload) -> list[Any]:
 
 
 def imported(document: Mapping[str, Any]) -> Imported:
-    """The record of one document. Raises FormatError, and WireError for a machine or an environment."""
+    """The record of one document. Raises FormatError."""
     _only(document, TOP, "the document")
     if document.get("version") != VERSION:
         raise FormatError(f"has version {document.get('version')!r} of {SCHEMA}; this bench reads {VERSION}")
@@ -82,7 +82,10 @@ def _described(unknown: Any, told: Any, kind: type) -> Any:
     known = {f.name: getattr(unknown, f.name) for f in fields(unknown)}
     what = kind.__name__.lower()
     _only(table(told, what), known, what)
-    return convert({**known, **told}, kind, what)
+    try:
+        return convert({**known, **told}, kind, what)
+    except WireError as error:
+        raise FormatError(f"is wrong about its {what}: {str(error).rstrip('.')}") from None
 
 
 def _outcome(entry: Mapping[str, Any]) -> Outcome:
