@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,14 +59,17 @@ def command(places: tuple[str, ...], database: str | None, dry_run: bool, as_jso
     named = [Path(place) for place in places if not Path(place).is_dir()]
     folders = [Path(place) for place in places if Path(place).is_dir()]
     tally = ImportTally(dry_run=dry_run)
-    first = _all_or_nothing(reader.read(named))
-    rest = reader.read(file for folder in folders for file in files_in(folder))
-    with nullcontext() if dry_run else opened(config_of(database=database)) as store:
-        _keep(first, rest, store, tally)
-    tally.stray = len(repository.stray)
-    if not tally.runs:
-        reasons = [f"{r.file} {r.reason}" for r in tally.broken[:1]] or ["nothing there has a known format"]
+    stream = chain(
+        _all_or_nothing(reader.read(named)),
+        _good(reader.read(file for folder in folders for file in files_in(folder)), tally),
+    )
+    first = list(islice(stream, BATCH))
+    if not first:
+        reasons = [f"{r.file} {r.reason}" for r in tally.broken[:1]] or ["nothing there holds any"]
         raise UsageError(f"no results were found in {', '.join(places)}: {reasons[0]}.")
+    with nullcontext() if dry_run else opened(config_of(database=database)) as store:
+        _keep(first, stream, store, tally)
+    tally.stray = len(repository.stray)
     write(json.dumps(tally.document(), indent=2) if as_json else tally.text(), None)
     return Exit.FAILED if tally.broken else Exit.OK
 
@@ -100,28 +103,28 @@ def _all_or_nothing(found: Iterable[Reading | Refusal]) -> list[Reading]:
     return [result for result in results if not isinstance(result, Refusal)]
 
 
-def _keep(first: Sequence[Reading], rest: Iterator[Reading | Refusal], store: Store | None, tally: ImportTally) -> None:
-    """Store what is new, in batches, and count everything."""
+def _good(found: Iterable[Reading | Refusal], tally: ImportTally) -> Iterator[Reading]:
+    """Every run of the files in folders; what is refused is only counted."""
     from bench.formats._read import Refusal
 
+    for result in found:
+        if isinstance(result, Refusal):
+            tally.refused.append(result)
+        else:
+            yield result
+
+
+def _keep(batch: list[Reading], rest: Iterator[Reading], store: Store | None, tally: ImportTally) -> None:
+    """Store what is new, batch after batch, and count everything."""
     known = {info.key for info in store.runs()} if store is not None else set()
-
-    def readings() -> Iterator[Reading]:
-        yield from first
-        for result in rest:
-            if isinstance(result, Refusal):
-                tally.refused.append(result)
-            else:
-                yield result
-
-    stream = readings()
-    while batch := list(islice(stream, BATCH)):
+    while batch:
         for reading in batch:
             new = reading.run.key not in known
             known.add(reading.run.key)
             if new and store is not None:
                 store.add(reading.run)
             tally.add(reading, known=not new)
+        batch = list(islice(rest, BATCH))
 
 
 class _Commits:

@@ -3,9 +3,11 @@
     GROUP/FUNCTION/VALUE/new/benchmark.json   names and throughput
                              sample.json      iterations and time of every sample, in ns
                              estimates.json   what was estimated from them, in ns
+                             tukey.json       fences of outliers
 
 A folder is one run. `base` is what `new` was compared with, often a copy of it, so it counts only where
-there is no `new`. The layout is criterion's own and undocumented; it is that of versions 0.3 to 0.7.
+there is no `new`. The layout is criterion's own and undocumented; early versions
+capitalised the estimates' names and wrote a sample as two lists.
 """
 
 from __future__ import annotations
@@ -22,7 +24,6 @@ from bench.metrics import TIME
 from bench.model import Measurement, Scalar
 
 NAMES = {"group_id", "function_id", "value_str", "full_id", "directory_name"}
-ESTIMATES = {"mean", "median", "std_dev"}
 SAMPLE = {"iters", "times"}
 
 
@@ -35,11 +36,11 @@ class Criterion:
     def sniff(self, upload: Upload) -> bool:
         """The three files of a benchmark, the change between two, or messages."""
         file = upload.json
-        if upload.file == "tukey.json" or keys(file) == {"mean", "median"}:  # fences of outliers, changes
-            return _is_names(upload.beside("benchmark.json") or upload.beside("../new/benchmark.json"))
-        return _is_names(upload) or _is_estimates(file) or SAMPLE <= keys(file) <= {"sampling_mode", *SAMPLE} or bool(
-            _messages(upload)
-        )  # fmt: skip
+        if _is_names(upload) or _messages(upload):
+            return True
+        if not _estimates(file) and _sample(file) is None and upload.file != "tukey.json":
+            return False
+        return _is_names(upload.beside("benchmark.json") or upload.beside("../new/benchmark.json"))
 
     def read(self, upload: Upload) -> Iterator[Imported]:
         """A benchmark of the folder's run, or all messages."""
@@ -58,8 +59,18 @@ def _is_names(upload: Upload | None) -> bool:
     return upload is not None and keys(upload.json) >= NAMES
 
 
-def _is_estimates(file: Any) -> bool:
-    return keys(file) >= ESTIMATES and all("point_estimate" in keys(file[name]) for name in ESTIMATES)
+def _estimates(file: Any) -> dict[str, Any]:
+    """Estimates by name in lower case; none where it is another file."""
+    found = {name.lower(): value for name, value in file.items()} if keys(file) else {}
+    return found if {"mean", "median"} <= found.keys() and "point_estimate" in keys(found["median"]) else {}
+
+
+def _sample(file: Any) -> tuple[Any, Any] | None:
+    """(times, iterations); null where it is another file."""
+    if SAMPLE <= keys(file) <= {"sampling_mode", *SAMPLE}:
+        return file["times"], file["iters"]
+    two_lists = isinstance(file, list) and len(file) == 2 and all(isinstance(part, list) for part in file)
+    return (file[1], file[0]) if two_lists else None
 
 
 def _superseded(upload: Upload) -> bool:
@@ -77,12 +88,13 @@ def _from_files(upload: Upload, names: Mapping[str, Any]) -> Outcome:
     params: dict[str, Scalar] = {
         axis: str(names[key]) for axis, key in (("function", "function_id"), ("value", "value_str")) if names[key]
     }
-    sample, estimates = upload.beside("sample.json"), upload.beside("estimates.json")
+    beside = {name: upload.beside(f"{name}.json") for name in ("sample", "estimates")}
+    files = {name: found.json for name, found in beside.items() if found is not None}
     items, notes = _throughput(names.get("throughput"))
-    if sample is not None and keys(sample.json) >= SAMPLE:
-        measurement = _raw(sample.json["times"], sample.json["iters"], 1.0, group)
-    elif estimates is not None and _is_estimates(estimates.json):
-        median = estimates.json["median"]["point_estimate"]
+    if (sample := _sample(files.get("sample"))) is not None:
+        measurement = _raw(*sample, 1.0, group)
+    elif estimates := _estimates(files.get("estimates")):
+        median = estimates["median"]["point_estimate"]
         measurement = once(summarised(TIME, "median"), number(median, f"median of {group}"))
         notes["samples"] = "sample.json is not there"
     else:

@@ -77,7 +77,8 @@ class ImportTally:
         yield f"{verb} {_count(len(new), 'run')} ({forms}): {_count(len(self.series), 'series', 'series')}, " \
             f"{_count(commits, 'commit')}, {_count(len(self.machines), 'machine')}"  # fmt: skip
         if len(new) < len(self.runs):
-            yield f"{_count(len(self.runs) - len(new), 'run')} had been imported before, with the same results"
+            known = len(self.runs) - len(new)
+            yield f"{_count(known, 'run')} {'was' if known == 1 else 'were'} there before, with the same results"
         for fingerprint, label in self.machines.items():
             yield f"  machine {fingerprint[:8]}  {label}"
         lacking = Counter(name for run in self.runs for name in run["quarantine"])
