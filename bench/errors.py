@@ -9,6 +9,7 @@
     ├── IncomparableError     exit 5   two runs may not be compared at all
     ├── MissingError          exit 6   a run, benchmark or arm that was asked for is not there
     └── HostError     exit 7   the machine, a build or a runner failed us
+        ├── BuildError                 a project or a requirement could not be built or installed
         ├── MeasureError               a worker could not be started or understood
         └── StoreError                 the database cannot be used
             ├── SchemaError            its schema is not the one that this version speaks
@@ -25,6 +26,7 @@ from enum import IntEnum
 
 __all__ = [
     "BenchError",
+    "BuildError",
     "ConfigError",
     "Exit",
     "FormatError",
@@ -100,6 +102,17 @@ class HostError(BenchError):
     """The machine, a build or a runner failed us."""
 
     exit_code = Exit.ENVIRONMENT
+
+
+class BuildError(HostError):
+    """A project or a requirement could not be built or installed; another one may.
+
+    said: the last words of what refused.
+    """
+
+    def __init__(self, sentence: str, said: str = "") -> None:
+        super().__init__(sentence)
+        self.said = said or sentence
 
 
 class MeasureError(HostError):

@@ -91,9 +91,13 @@ def measure_pairs(
 
 
 def comparison_of(run: Run) -> RunComparison | None:
-    """What a stored gate run said, re-derived from its samples; null for a run of another kind."""
-    found = verdicts(run.experiments)
-    if not found:
+    """What a stored gate run said, re-derived from its samples; null for a run of another kind.
+
+    A bisection compares more than two targets, so that it has no one base and head.
+    """
+    pairs = {tuple(a.target.label for a in r.experiment.arms) for r in run.experiments if r.experiment.policy.gate}
+    if len(pairs) != 1:
         return None
-    base, head = next(r for r in run.experiments if r.experiment.policy.gate).experiment.arms
-    return RunComparison(base=base.target.label, head=head.target.label, arms=tuple(found), machine=run.machine.label)
+    ((base, head),) = pairs
+    found = verdicts(run.experiments)
+    return RunComparison(base=base, head=head, arms=tuple(found), machine=run.machine.label)

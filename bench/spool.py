@@ -33,7 +33,7 @@ class Spool:
             self.folder.parent.mkdir(exist_ok=True)
             self._lock: IO[bytes] = (new / "lock").open("wb")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
-            _write(new / "manifest.json", encode_run(run))
+            write_whole(new / "manifest.json", encode_run(run))
             new.rename(self.folder)
         except OSError as error:
             text = f"{self.folder} cannot be written: {error.strerror}; choose another state folder."
@@ -41,7 +41,7 @@ class Spool:
 
     def experiment(self, index: int, result: ExperimentResult) -> None:
         """Keep what is known of one experiment, replacing what was kept before."""
-        _write(self.folder / f"{index:03d}.json", encode_part(result))
+        write_whole(self.folder / f"{index:03d}.json", encode_part(result))
 
     def done(self) -> None:
         """The run is stored: forget it here."""
@@ -87,7 +87,7 @@ def _mark(part: ExperimentResult) -> ExperimentResult:
     return replace(part, results=tuple(results))
 
 
-def _write(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes) -> None:
     """Whole or not at all, and on the disk when it returns."""
     temporary = path.with_suffix(".tmp")
     with temporary.open("wb") as file:

@@ -77,6 +77,18 @@ def requirements_for(chosen: Mapping[str, Any]) -> list[str]:
     return []
 
 
+def revision_named(config: Config, text: str, others: str) -> Revision:
+    """The revision that --suite-from names. Raises UsageError that names the `others` it may be."""
+    from bench.errors import UsageError
+    from bench.targets.revision import Repository
+
+    repository = Repository.open(config.root)
+    commit = repository.find(text)
+    if commit is None:
+        raise UsageError(f"--suite-from {text}: no such revision; give {others} or a git revision.")
+    return repository.describe(commit)
+
+
 def target_of(config: Config, python: str | None, chosen: Mapping[str, Any]) -> Target:
     """Where `run` and `list` look: the interpreter as it is, and beside it what the source needs and it lacks.
 

@@ -19,7 +19,7 @@ from bench.commands._shared import (
     width,
     write,
 )
-from bench.commands._sources import requirements_for, source_of, source_options
+from bench.commands._sources import requirements_for, revision_named, source_of, source_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -214,16 +214,9 @@ def _targets(
 
 
 def _suite_revision(config: Config, suite_from: str, base: Target, head: Target) -> Revision | None:
-    from bench.errors import UsageError
-    from bench.targets.revision import Repository
-
     if suite_from in ("head", "base"):
         return (head if suite_from == "head" else base).revision
-    repository = Repository.open(config.root)
-    commit = repository.find(suite_from)
-    if commit is None:
-        raise UsageError(f"--suite-from {suite_from}: no such revision; give head, base or a git revision.")
-    return repository.describe(commit)
+    return revision_named(config, suite_from, "head, base")
 
 
 def _suite_notes(problems: Sequence[Failure]) -> list[str]:

@@ -32,9 +32,9 @@ def comparison_markdown(comparison: RunComparison) -> str:
         ]
     lines += [
         "",
-        f"base {_code(side(comparison.base))}, head {_code(side(comparison.head))}, {_text(comparison.machine)}",
+        f"base {as_code(side(comparison.base))}, head {as_code(side(comparison.head))}, {as_text(comparison.machine)}",
     ]
-    lines += [f"<br>{_text(note)}" for note in comparison.notes]
+    lines += [f"<br>{as_text(note)}" for note in comparison.notes]
     return "\n".join(lines) + "\n"
 
 
@@ -43,11 +43,11 @@ def _table(found: list[Row]) -> list[str]:
     lines.append("| --- | --- | --- | ---: | ---: | ---: | --- |")
     for row in found:
         figures = (row.metric, row.values, row.change, row.behind, row.reason)
-        lines.append(f"| {' | '.join([row.word, _code(row.variant), *map(_text, figures)])} |")
+        lines.append(f"| {' | '.join([row.word, as_code(row.variant), *map(as_text, figures)])} |")
     return lines
 
 
-def _code(text: str) -> str:
+def as_code(text: str) -> str:
     """Inside back ticks nothing is markup; a back tick, a bar and a line's end cannot stand there."""
     text = _line(text).replace("`", "'").replace("|", "/")
     return f"`{text}`" if text else ""
@@ -61,7 +61,7 @@ _ESCAPES = str.maketrans(
 )  # fmt: skip
 
 
-def _text(text: str) -> str:
+def as_text(text: str) -> str:
     """Foreign text as text: no HTML, links, mentions, emphasis or cells of its own."""
     # GitHub makes links of bare addresses too; an unseen space inside keeps them text.
     unlinked = _line(text).replace("://", ":\u200b//").replace("www.", "www\u200b.")

@@ -119,6 +119,8 @@ class BarProgress:
     def plan(self, experiments: Sequence[str], launches: Sequence[int], budgets: Sequence[float | None]) -> None:
         """Show the bar."""
         self._estimator = Estimator(experiments, launches, budgets)
+        for ended in self._bar.task_ids:
+            self._bar.remove_task(ended)
         self._task = self._bar.add_task("planning", total=sum(launches), left="")
         self._bar.start()
 

@@ -40,6 +40,9 @@ WHOLE = ("base → head", "head / base", "measured")
 LEAST = {"variant": 30, "reason": 24}
 """Columns that may be, and how narrow they get."""
 
+WORDS = ("variant", "metric", "reason", "suites", "machine", "commit", "workload", "change")
+"""Columns of words."""
+
 SPEEDUP = "speedup"
 
 MISSING = "—"
@@ -61,7 +64,7 @@ class TextReport:
 
     def run(self, run: Run) -> str:
         """One table per experiment: what each variant gives over its baseline."""
-        console = self._console()
+        console = self.console()
         console.print(headline(run))
         for line in circumstances(run):
             console.print(line, style="dim", soft_wrap=True)
@@ -72,30 +75,30 @@ class TextReport:
             console.print(f"\n✗ {escape(problem.message)}", style="red", soft_wrap=True)
         console.print()
         console.print(closing(run), soft_wrap=True)
-        return self._text(console)
+        return self.text_of(console)
 
     def comparison(self, comparison: RunComparison) -> str:
         """Two runs or targets: lines for what is not unchanged, worst first; the unchanged ones counted."""
-        console = self._console()
+        console = self.console()
         console.print(f"base {escape(side(comparison.base))}  head {escape(side(comparison.head))}")
         for line in comparison.notes:
             console.print(f"note: {escape(line)}", style="dim", soft_wrap=True)
         console.print()
-        table = _table("verdict", "variant", "metric", "base → head", "head / base", "measured", "reason")
+        table = new_table("verdict", "variant", "metric", "base → head", "head / base", "measured", "reason")
         for row in rows(comparison):
             cells = (row.variant, row.metric, row.values, row.change, row.behind, row.reason)
             table.add_row(row.word, *(escape(cell) or MISSING for cell in cells[:-1]), escape(cells[-1]))
         if table.row_count:
             console.print(table)
         console.print(counts(comparison) + (f"  ({escape(comparison.machine)})" if comparison.machine else ""))
-        return self._text(console)
+        return self.text_of(console)
 
     def _experiment(self, console: Console, result: ExperimentResult) -> None:
         benchmark = result.experiment.benchmark
         console.print(f"[bold]{escape(result.experiment.name)}[/bold]  {escape(benchmark.title)}", soft_wrap=True)
         summaries = tradeoffs(result)
         columns = _columns(summaries, benchmark.metrics)
-        table = _table("variant", *columns.values())
+        table = new_table("variant", *columns.values())
         for summary in summaries:
             if summary.failure is None:
                 table.add_row(*_variant_row(summary, list(columns)))
@@ -112,23 +115,26 @@ class TextReport:
                 if failure.kind is not FailureKind.SKIPPED and failure.detail:
                     console.print(f"      {escape(failure.detail.splitlines()[-1])}", style="dim", soft_wrap=True)
 
-    def _console(self) -> Console:
+    def console(self) -> Console:
+        """Where a report is written; `text_of` reads it."""
         return Console(
             file=io.StringIO(), width=self._width, force_terminal=self._colour, no_color=not self._colour,
             highlight=False, legacy_windows=False,
         )  # fmt: skip
 
     @staticmethod
-    def _text(console: Console) -> str:
+    def text_of(console: Console) -> str:
+        """What was written, without spaces at the ends of lines."""
         assert isinstance(console.file, io.StringIO)
         return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
-def _table(first: str, *columns: str) -> Table:
+def new_table(first: str, *columns: str) -> Table:
+    """A table whose words stand left and whose figures stand right."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column(first, overflow="fold", min_width=10, no_wrap=first == "verdict")
     for column in columns:
-        left = column in ("variant", "metric", "reason", "suites", "machine", "commit", "workload")
+        left = column in WORDS
         table.add_column(
             column, justify="left" if left else "right", overflow="fold", no_wrap=column in WHOLE,
             min_width=LEAST.get(column),
@@ -223,8 +229,8 @@ def runs_table(infos: Sequence[RunInfo]) -> str:
     """One line per stored run, newest first."""
     if not infos:
         return "no run is stored yet; `bench run` makes the first"
-    console = TextReport()._console()
-    table = _table("run", "started", "profile", "status", "suites", "variants", "failures", "commit", "machine")
+    console = TextReport().console()
+    table = new_table("run", "started", "profile", "status", "suites", "variants", "failures", "commit", "machine")
     for info in infos:
         failures = ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in info.failures.items())
         commit = (info.commit or "")[:9] + ("+" if info.dirty else "")
@@ -234,13 +240,13 @@ def runs_table(infos: Sequence[RunInfo]) -> str:
             escape(info.machine_label),
         )  # fmt: skip
     console.print(table)
-    return TextReport._text(console)
+    return TextReport.text_of(console)
 
 
 def selftest_table(trials: Sequence[Trial]) -> str:
     """One line per trial: what was injected and what the gate said."""
-    console = TextReport()._console()
-    table = _table("injected", "workload", "verdict", "measured", "pairs", "reason")
+    console = TextReport().console()
+    table = new_table("injected", "workload", "verdict", "measured", "pairs", "reason")
     for trial in trials:
         basis = trial.answer.basis or "time"
         seen = next((c for c in trial.answer.comparisons if c.metric.name == basis), None)
@@ -251,4 +257,4 @@ def selftest_table(trials: Sequence[Trial]) -> str:
             escape(trial.answer.reason),
         )  # fmt: skip
     console.print(table)
-    return TextReport._text(console)
+    return TextReport.text_of(console)

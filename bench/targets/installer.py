@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.errors import HostError
+from bench.errors import BuildError, HostError
 from bench.targets.interpreter import Interpreter
 from bench.targets.parse import requirement_name
 from bench.targets.process import run_quietly
@@ -33,7 +33,7 @@ def is_installable(project: Path) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installer:
-    """Pip for one interpreter. Every method raises HostError with the command and its last lines.
+    """Pip for one interpreter. Every method raises BuildError with the command and its last lines.
 
     log: file that keeps all output of the last command that failed.
     """
@@ -49,7 +49,7 @@ class Installer:
         self._pip(f"building {what}", "wheel", *QUIET, *flags, "--no-deps", "--wheel-dir", str(folder), str(project))
         wheels = list(folder.glob("*.whl"))
         if len(wheels) != 1:
-            raise HostError(f"building {what} gave {len(wheels)} wheels instead of one; look at its build backend.")
+            raise BuildError(f"building {what} gave {len(wheels)} wheels instead of one; look at its build backend.")
         return wheels[0]
 
     def lacking(self, wanted: Sequence[str], what: str) -> dict[str, str]:
@@ -57,19 +57,27 @@ class Installer:
 
         Packages that it has are kept wherever they fit.
         """
-        with tempfile.TemporaryDirectory(prefix="bench-report-") as scratch:
-            report, listed = Path(scratch) / "report.json", Path(scratch) / "requirements.txt"
-            listed.write_text("".join(f"{line}\n" for line in wanted), encoding="utf-8")
-            self._pip(f"resolving {what}", "install", *QUIET, *self._flags(), "--dry-run", "--report", str(report),
-                      "--upgrade-strategy", "only-if-needed", "--requirement", str(listed))  # fmt: skip
-            items: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))["install"]
         found: dict[str, str] = {}
-        for item in items:
+        for item in self._report(wanted, what, "--upgrade-strategy", "only-if-needed"):
             name = requirement_name(item["metadata"]["name"])
             found[name] = f"{name}=={item['metadata']['version']}"
             if item["is_direct"]:
                 found[name] = f"{name} @ {item['download_info']['url']}"
         return found
+
+    def versions(self, package: str) -> str:
+        """What `pip index versions` prints of a package: all releases but pre-releases and yanked ones."""
+        return self._pip(f"listing the releases of {package}", "index", "versions", package, "--no-color")
+
+    def has_wheel(self, pin: str) -> bool:
+        """Whether the release that an exact requirement names has a wheel for this interpreter."""
+        try:
+            self._report([pin], pin, "--no-deps", "--ignore-installed", "--only-binary", ":all:")
+        except BuildError as error:
+            if "No matching distribution" in error.said:
+                return False
+            raise
+        return True
 
     def install(self, pins: Sequence[str], site: Path, what: str) -> None:
         """Install exactly these, without their dependencies, into the folder `site`."""
@@ -84,10 +92,20 @@ class Installer:
                    "quiet=2, stripdir=sys.argv[1])", str(folder)]  # fmt: skip
         run_quietly(command, what=f"compiling {folder}", timeout_s=self.timeout_s, folder=folder)
 
+    def _report(self, wanted: Sequence[str], what: str, *options: str) -> list[dict[str, Any]]:
+        """What pip would install for these."""
+        with tempfile.TemporaryDirectory(prefix="bench-report-") as scratch:
+            report, listed = Path(scratch) / "report.json", Path(scratch) / "requirements.txt"
+            listed.write_text("".join(f"{line}\n" for line in wanted), encoding="utf-8")
+            self._pip(f"resolving {what}", "install", *QUIET, *self._flags(), "--dry-run", "--report", str(report),
+                      *options, "--requirement", str(listed))  # fmt: skip
+            items: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))["install"]
+        return items
+
     def _flags(self) -> tuple[str, ...]:
         return () if self.isolation else ("--no-build-isolation",)
 
-    def _pip(self, what: str, *arguments: str) -> None:
+    def _pip(self, what: str, *arguments: str) -> str:
         if not self.interpreter.pip:
             raise HostError(
                 f"{what} needs pip and {self.interpreter.python} has none that is new enough; "
@@ -95,5 +113,8 @@ class Installer:
             )
         with tempfile.TemporaryDirectory(prefix="bench-pip-") as empty:  # pip may be run from where no module lies
             command = [*self.interpreter.pip, *arguments]
-            run_quietly(command, what=what, timeout_s=self.timeout_s, folder=Path(empty), log=self.log,
-                        guarded=True)  # fmt: skip
+            try:
+                return run_quietly(command, what=what, timeout_s=self.timeout_s, folder=Path(empty), log=self.log,
+                                   guarded=True)  # fmt: skip
+            except HostError as error:
+                raise BuildError(str(error), said=error.__notes__[-1]) from None

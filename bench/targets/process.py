@@ -51,7 +51,7 @@ def run_quietly(
     environment: all variables; by default ours, less those that would redirect an installer.
     log: file that keeps all output of a command that fails.
     guarded: the group ends with our kill -9 too, for commands that would meddle with the next ones.
-    Raises HostError that names `what` failed, the command and its last lines.
+    Raises HostError that names `what` failed, the command and its last lines, which are its note too.
     """
     environment = environment if environment is not None else _installers_environment()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
@@ -61,7 +61,9 @@ def run_quietly(
                 start_new_session=True,
             )  # fmt: skip
         except OSError as error:
-            raise HostError(f"{what} failed: {command[0]} cannot be started ({error.strerror}).") from None
+            failed = HostError(f"{what} failed: {command[0]} cannot be started ({error.strerror}).")
+            failed.add_note(f"{command[0]} cannot be started")
+            raise failed from None
         code: int | None = None
         try:
             with _reaper(process.pid) if guarded else nullcontext():
@@ -82,7 +84,10 @@ def run_quietly(
             with suppress(OSError):
                 log.write_text(f"{shlex.join(command)}\n{printed}", encoding="utf-8")
                 kept = f" (all of it in {log})"
-        raise HostError(f"{what} failed: `{shlex.join(command)}` {ended}, saying{kept}: {_last_lines(printed)}.")
+        said = _last_lines(printed)
+        failed = HostError(f"{what} failed: `{shlex.join(command)}` {ended}, saying{kept}: {said}.")
+        failed.add_note(said)
+        raise failed
 
 
 @contextmanager

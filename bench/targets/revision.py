@@ -163,6 +163,10 @@ class Repository:
                 return found
         return None
 
+    def ask(self, *arguments: str) -> str:
+        """What git says of the project's folder. Raises UsageError with git's own reason when it refuses."""
+        return _git(self.folder, *arguments)
+
     def default_branch(self) -> str:
         """See default_base."""
         remote = _git(self.folder, "symbolic-ref", "--short", "-q", "refs/remotes/origin/HEAD", quiet=True)

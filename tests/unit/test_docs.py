@@ -15,17 +15,20 @@ from urllib.parse import urlsplit
 import click
 import pytest
 
-from bench import compare, metrics, model, policy
+from bench import compare, metrics, model, policy, suspects
 from bench.cli import bench as cli
 from bench.commands.selftest import _document as selftest_document
 from bench.config import SETTINGS, load_config
 from bench.errors import Exit
+from bench.metrics import TIME
 from bench.model import Target
+from bench.reports.bisection import bisection_json
 from bench.reports.json import JsonReport
 from bench.selftest import Trial, rates
 from bench.sources.native import NativeSource
 from bench.stats.sequential import LOOKS
 from bench.targets import parse
+from bench.targets.history import Change
 from bench.testing import make_run
 
 ROOT = Path(__file__).parents[2]
@@ -374,6 +377,29 @@ def test_the_reference_has_every_field_of_the_self_test():
     text = section(REFERENCE, "Self-test: `bench-selftest`") + section(REFERENCE, "Report: `bench-report`")
     missing = keys_of(document, "found") - {10, "10"} - named(text)
     assert not missing, f"docs/reference.md, Self-test, lacks {missing}"
+
+
+def test_the_reference_has_every_field_of_a_bisection():
+    change = Change(name="c1")
+    estimate = model.Estimate(value=1.0)
+    benchmark = model.Benchmark(name="x", version="1", suite="s", source="m:x")
+    question = suspects.Question(
+        changes=(change, change),
+        variant="x",
+        variant_params={},
+        benchmark=benchmark,
+        metric=TIME,
+        policy=model.Policy(),
+    )
+    outcome = suspects.Outcome(
+        question=question, metric=TIME, verdict=model.Verdict.REGRESSED, ended="found", whole=estimate,
+        suspects=(change,), steps=(suspects.Step(change=change, place="bad", level=estimate),),
+        effect=suspects.Effect(base=change, head=change, change=estimate, confirmed=True),
+    )  # fmt: skip
+    document = json.loads(bisection_json(outcome, exit_code=3))
+    text = section(REFERENCE, "Bisection: `bench-bisection`") + section(REFERENCE, "Report: `bench-report`")
+    missing = keys_of(document) - named(text)
+    assert not missing, f"docs/reference.md, Bisection, lacks {missing}"
 
 
 # Links
