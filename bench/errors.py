@@ -11,6 +11,7 @@
     └── HostError     exit 7   the machine, a build or a runner failed us
         ├── BuildError                 a project or a requirement could not be built or installed
         ├── MeasureError               a worker could not be started or understood
+        ├── NotifyError                a message could not be delivered
         └── StoreError                 the database cannot be used
             ├── SchemaError            its schema is not the one that this version speaks
             ├── RunConflictError       the same run key was stored before with other content
@@ -34,6 +35,7 @@ __all__ = [
     "IncomparableError",
     "MeasureError",
     "MissingError",
+    "NotifyError",
     "RunConflictError",
     "SchemaError",
     "SelectorError",
@@ -117,6 +119,15 @@ class BuildError(HostError):
 
 class MeasureError(HostError):
     """A worker could not be started, or answered something that is not our protocol."""
+
+
+class NotifyError(HostError):
+    """A message could not be delivered. `again`: another try may succeed, not before `after_s` seconds."""
+
+    def __init__(self, message: str, *, again: bool, after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.again = again
+        self.after_s = after_s
 
 
 class StoreError(HostError):

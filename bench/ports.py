@@ -14,6 +14,7 @@ from bench.model import Benchmark, Environment, Failure, Run, RunStatus, Target
 if TYPE_CHECKING:
     from bench.formats._record import Imported
     from bench.formats._upload import Upload
+    from bench.night import Night
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,4 +263,16 @@ class History(Protocol):
 
     def release_notice(self, key: str) -> None:
         """The notice could not be sent: let it be claimed again."""
+        ...
+
+
+class Notifier(Protocol):
+    """One channel that a night is told to."""
+
+    name: str
+    one_by_one: bool
+    """Whether it is given one cause at a time, since it keeps a thread for each."""
+
+    def tell(self, night: Night) -> Mapping[str, str]:
+        """Send; returns links by regression key where it made any. Raises NotifyError."""
         ...
