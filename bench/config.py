@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import ConfigError
+from bench.notify import read_channels
 from bench.policy import Rule, read_rules
 
 
@@ -26,6 +27,7 @@ class Config:
     tags: what people call this machine.
     canary: whether `bench run` measures the canary beside what was asked for.
     policy: what matters for which benchmark; only in pyproject.toml (see bench.policy).
+    notify: who hears of a night; only in pyproject.toml (see bench.notify).
     """
 
     root: Path
@@ -37,9 +39,10 @@ class Config:
     tags: tuple[str, ...] = ()
     canary: bool = True
     policy: tuple[Rule, ...] = ()
+    notify: tuple[Mapping[str, Any], ...] = ()
 
 
-SETTINGS = tuple(f.name for f in fields(Config) if f.name not in ("root", "policy"))
+SETTINGS = tuple(f.name for f in fields(Config) if f.name not in ("root", "policy", "notify"))
 
 
 def load_config(
@@ -53,9 +56,11 @@ def load_config(
     environ = os.environ if environ is None else environ
     root, table = _project(cwd)
     values: dict[str, Any] = {}
-    rules = read_rules(table.pop("policy", []), f"[tool.bench] of {root / 'pyproject.toml'}")
+    layer = f"[tool.bench] of {root / 'pyproject.toml'}"
+    rules = read_rules(table.pop("policy", []), layer)
+    channels = read_channels(table.pop("notify", []), layer)
     for name, value in table.items():
-        values[name] = _check(name, value, f"[tool.bench] of {root / 'pyproject.toml'}")
+        values[name] = _check(name, value, layer)
     for name in SETTINGS:
         text = environ.get(f"BENCH_{name.upper()}")
         if text:
@@ -73,6 +78,7 @@ def load_config(
         root=root, database=database, suites=tuple(values.get("suites", ("suites",))),
         profile=values.get("profile", "quick"), state=state, cache=cache, tags=tuple(values.get("tags", ())),
         canary=values.get("canary", True), policy=rules,
+        notify=channels,
     )  # fmt: skip
 
 
