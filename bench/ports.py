@@ -98,6 +98,11 @@ class RunInfo:
 class Store(Protocol):
     """Keeps runs. Never changes one."""
 
+    @property
+    def history(self) -> History:
+        """What detection and triage keep of these runs."""
+        ...
+
     def add(self, run: Run) -> Added:
         """Store in one transaction. Raises RunConflictError for the same key with other content."""
         ...

@@ -55,9 +55,7 @@ def regression_text(
         more = f"  {len(event.changes)} change points" if event.changes else ""
         text = f"  {escape(event.text)}" if event.text else ""
         what = f"{event.action.value}{until}{more}{text}"
-        console.print(
-            f"  {event.number}  {event.at:%Y-%m-%d %H:%M} UTC  {escape(event.who)}  {what}", soft_wrap=True
-        )
+        console.print(f"  {event.number}  {event.at:%Y-%m-%d %H:%M} UTC  {escape(event.who)}  {what}", soft_wrap=True)
     return _text(console)
 
 

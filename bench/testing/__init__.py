@@ -28,6 +28,7 @@ from bench.model import (
     Variant,
 )
 from bench.stats.sequential import CONFIRMATION_LAUNCHES
+from bench.testing.history import make_change, make_event, make_regression
 from bench.testing.memory import MemoryHistory, MemoryStore
 
 __all__ = [
@@ -38,7 +39,10 @@ __all__ = [
     "MemoryStore",
     "SilentProgress",
     "as_confirmation",
+    "make_change",
+    "make_event",
     "make_pair",
+    "make_regression",
     "make_run",
     "with_environment",
 ]

@@ -1,6 +1,7 @@
 """Channels against receivers on this machine: signed, escaped, tried again, nothing twice."""
 
 import json
+import socket
 import threading
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -48,7 +49,8 @@ class Answer(BaseHTTPRequestHandler):
         link = f"{self.server.url}/own/repo/issues/{number}"
         self.wfile.write(json.dumps({"html_url": link}).encode())
 
-    do_PATCH = do_POST
+    def do_PATCH(self):
+        self.do_POST()
 
     def log_message(self, *arguments):
         pass
@@ -202,10 +204,13 @@ class Box:
 
 @contextmanager
 def mail_server(box):
-    server = Controller(box, hostname="127.0.0.1", port=0)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = Controller(box, hostname="127.0.0.1", port=port)
     server.start()
     try:
-        yield server.server.sockets[0].getsockname()[1]
+        yield port
     finally:
         server.stop()
 
