@@ -57,10 +57,11 @@ def command(since: str, dry_run: bool, as_json: bool, database: str | None) -> E
 
 def tonight(history: History, *, since: datetime, until: datetime) -> Night:
     """What happened in the period, from what is stored."""
+    from bench.history import State
     from bench.night import night, refuted_in, story
 
     stories = []
-    for regression in history.regressions():
+    for regression in history.regressions(states=(State.OPEN, State.ACKNOWLEDGED, State.FIXED)):
         events = [event for event in history.events(regression.key) if since < event.at <= until]
         if events:
             stories.append(story(regression, events, history.changes(regression=regression.key)))

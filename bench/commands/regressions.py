@@ -94,9 +94,10 @@ def _verb(name: str, action: str, help: str, *, text: str, needed: bool) -> None
     @REF
     @click.argument("text", metavar=text, required=needed, default=None if needed else "")
     @WHO
+    @JSON
     @database_option
-    def verb(ref: str, text: str, who: str | None, database: str | None) -> Exit:
-        return _append(ref, action, text, who=who, database=database)
+    def verb(ref: str, text: str, who: str | None, as_json: bool, database: str | None) -> Exit:
+        return _append(ref, action, text, who=who, as_json=as_json, database=database)
 
 
 _verb("ack", "ACKNOWLEDGED", "Somebody looks into it: no more of it is told.", text="[NOTE]", needed=False)
@@ -113,10 +114,11 @@ _verb("link", "LINKED", "Where it is talked about.", text="URL", needed=True)
 @click.argument("reason")
 @click.option("--until", required=True, metavar="DATE", help="After this day (UTC) it counts as open again.")
 @WHO
+@JSON
 @database_option
-def expect(ref: str, reason: str, until: str, who: str | None, database: str | None) -> Exit:
+def expect(ref: str, reason: str, until: str, who: str | None, as_json: bool, database: str | None) -> Exit:
     """It is meant to be so: a price paid for something else. Needs a reason and a date."""
-    from datetime import UTC, datetime, timedelta
+    from datetime import UTC, datetime
 
     from bench.errors import UsageError
 
@@ -124,23 +126,33 @@ def expect(ref: str, reason: str, until: str, who: str | None, database: str | N
         day = datetime.strptime(until, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:
         raise UsageError(f"--until {until!r} is no date like 2027-01-31.") from None
-    return _append(ref, "EXPECTED", reason, who=who, database=database, expires_at=day + timedelta(days=1))
+    end = day.replace(hour=23, minute=59, second=59)
+    return _append(ref, "EXPECTED", reason, who=who, as_json=as_json, database=database, expires_at=end)
 
 
 def _append(
-    ref: str, action: str, text: str, *, who: str | None, database: str | None, expires_at: datetime | None = None
+    ref: str,
+    action: str,
+    text: str,
+    *,
+    who: str | None,
+    as_json: bool,
+    database: str | None,
+    expires_at: datetime | None = None,
 ) -> Exit:
     import getpass
+    import json
 
     from bench.errors import Exit, UsageError
     from bench.history import Action
     from bench.reports.regressions import state_line
+    from bench.wire import plain
 
     if action == "LINKED" and not text.startswith(("https://", "http://")):
         raise UsageError(f"{text!r} is no http(s) address.")
     with opened(config_of(database=database), create=False) as store:
         found = append(store.history, ref, Action[action], text, who=who or getpass.getuser(), expires_at=expires_at)
-    write(state_line(found), None)
+    write(json.dumps(plain(found), indent=2) if as_json else state_line(found), None)
     return Exit.OK
 
 

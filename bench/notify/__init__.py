@@ -3,7 +3,7 @@
     [[tool.bench.notify]]
     kind = "slack"
     name = "team"                        # default: the kind
-    url_variable = "BENCH_SLACK_URL"     # secrets are named here and read from the environment
+    url_variable = "TEAM_SLACK_URL"      # secrets are named here and read from the environment
 
 Such a module holds `make(name, settings, environ)`, which returns a bench.ports.Notifier or raises
 ConfigError, and `SETTINGS`, the keys that it understands.

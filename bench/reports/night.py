@@ -40,7 +40,7 @@ def headline(night: Night) -> str:
         parts.append(f"{len(night.better)} better")
     text = ", ".join(parts) or "nothing to tell"
     worst = night.worse[0].worst if night.worse else None
-    return f"{text}; worst: {effect(worst)} {worst.series.variant}" if worst else text
+    return f"{text}; worst: {worst.series.variant} {title(worst.series.metric)} {effect(worst)}" if worst else text
 
 
 def night_text(night: Night) -> str:

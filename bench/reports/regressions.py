@@ -52,7 +52,8 @@ def regression_text(
     console.print("[bold]what happened[/bold]")
     for event in events:
         until = f" until {event.expires_at:%Y-%m-%d}" if event.expires_at else ""
-        more = f"  {len(event.changes)} change points" if event.changes else ""
+        plural = "" if len(event.changes) == 1 else "s"
+        more = f"  {len(event.changes)} change point{plural}" if event.changes else ""
         text = f"  {escape(event.text)}" if event.text else ""
         what = f"{event.action.value}{until}{more}{text}"
         console.print(f"  {event.number}  {event.at:%Y-%m-%d %H:%M} UTC  {escape(event.who)}  {what}", soft_wrap=True)

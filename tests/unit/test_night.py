@@ -84,7 +84,7 @@ def test_the_text_names_cause_commits_and_evidence_and_counts_the_rest():
     change = make_change(1.2, answer=Answer.CONFIRMED, good="1" * 40, bad="2" * 40)
     stories = [opened(f"{k}" * 32, changes=[change] * 5, cause=Cause.CODE) for k in range(7)]
     text = night_text(told(*stories))
-    assert text.startswith("7 causes of regressions; worst: 1.20× ")
+    assert text.startswith("7 causes of regressions; worst: demo.net[engine=e1] latency 1.20× ")
     assert "111111111..222222222" in text
     assert "confirmed by a re-run" in text
     assert "and 2 more series" in text
