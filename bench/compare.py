@@ -201,6 +201,7 @@ class ArmComparison:
     launches: int = 0  # pairs behind it; 0 for stored runs, whose launches are no pairs
     basis: str = ""  # the time that a gate's verdict rests on: time or cpu_time
     confirmed: bool | None = None  # by fresh launches; null where none were asked for
+    rule: str = ""  # by which a gate reached the verdict; empty where nothing was judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,12 @@ from dataclasses import replace
 from math import exp, isnan, log, log1p
 
 from bench.compare import ArmComparison, compare_results, launch_values, variant_verdict
+from bench.decision import confirmation, decision, describe, is_look, p_value
 from bench.disturbance import BUSY, causes, disturbance
 from bench.metrics import CPU_TIME, TIME, Better, Kind, Summary
 from bench.model import ArmResult, Comparison, Estimate, ExperimentResult, FailureKind, Verdict
-from bench.stats.sequential import LOOKS, Decision, State, confirm, decide
+from bench.stats.multiplicity import benjamini_hochberg
+from bench.stats.sequential import Decision, State
 
 CPU_BOUND = 0.9
 """CPU time / wall time of an undisturbed sample from which a call counts as computing, not waiting."""
@@ -25,6 +27,8 @@ REPORTED_ONLY = ("first_call", "set_up", "memory_growth", "throughput", "cpu_tim
 
 NOT_JUDGED = "shown, not judged"
 
+EXACT_RULE = "compared in full: any difference counts"
+
 _VERDICTS = {
     State.REGRESSED: Verdict.REGRESSED,
     State.IMPROVED: Verdict.IMPROVED,
@@ -32,24 +36,72 @@ _VERDICTS = {
 }
 
 
+CHANGED = (Verdict.REGRESSED, Verdict.IMPROVED)
+
+
 def enough(result: ExperimentResult) -> bool:
-    """Whether no more launches are wanted: an arm failed, or a look decided."""
+    """Whether no more launches are wanted: an arm failed, or a look decided.
+
+    A change that is judged together with other variants has to stand among them: on its own, even if
+    nothing else changed.
+    """
+    policy = result.experiment.policy
     if _failure(*result.results):
         return True
-    if len(result.launches) not in LOOKS:
+    if not is_look(policy, len(result.launches)):
         return False
-    return judge(result, final=False).verdict is not Verdict.INCONCLUSIVE
+    answer = judge(result, final=False)
+    if answer.verdict is Verdict.INCONCLUSIVE:
+        return False
+    alone = policy.family < 2 or _basis_verdict(answer) not in CHANGED
+    return alone or _p_value(answer, result) <= policy.alpha / policy.family
 
 
 def verdicts(results: Sequence[ExperimentResult]) -> list[ArmComparison]:
-    """Verdicts re-derived from stored samples: an experiment, and its confirmation where one follows."""
+    """Verdicts re-derived from stored samples: an experiment, and its confirmation where one follows.
+
+    Where none was asked for, changes are judged together (`Policy.family`).
+    """
     first: dict[tuple[str, ...], ExperimentResult] = {}
     again: dict[tuple[str, ...], ExperimentResult] = {}
     for result in results:
         if result.experiment.policy.gate:
             key = tuple(arm.key for arm in result.experiment.arms)
             (again if key in first else first)[key] = result
-    return [confirmed(judge(result), again[key]) if key in again else judge(result) for key, result in first.items()]
+    answers = [judge(result) for result in first.values()]
+    answers = _together(answers, list(first.values()))
+    return [confirmed(a, again[key]) if key in again else a for key, a in zip(first, answers, strict=True)]
+
+
+def _together(answers: list[ArmComparison], results: Sequence[ExperimentResult]) -> list[ArmComparison]:
+    """Take back the changes that Benjamini and Hochberg do not reject among all variants of the family."""
+    policy = results[0].experiment.policy if results else None
+    if policy is None or policy.family < 2:
+        return answers
+    p_values = [_p_value(a, r) for a, r in zip(answers, results, strict=True)]
+    missing = [1.0] * (policy.family - len(p_values))
+    rejected = benjamini_hochberg([*p_values, *missing], policy.alpha)
+    return [
+        a if kept or _basis_verdict(a) not in CHANGED or not _by_launches(a) else _withdrawn(
+            a, f"{_basis_verdict(a)} alone (p = {p:.2g}), not among {policy.family} variants"
+        )
+        for a, p, kept in zip(answers, p_values, rejected, strict=False)
+    ]  # fmt: skip
+
+
+def _p_value(answer: ArmComparison, result: ExperimentResult) -> float:
+    """P of no change in what the verdict rests on, its share of the error rate included; 1 without a test."""
+    basis = answer.basis or TIME.name
+    if not answer.comparisons or not _by_launches(answer):
+        return 1.0
+    share = 2 if basis in (TIME.name, CPU_TIME.name) else 1
+    return min(1.0, share * p_value(_differences(result, basis), result.experiment.policy, basis))
+
+
+def _by_launches(answer: ArmComparison) -> bool:
+    """Whether the verdict rests on launches: exact metrics and items have no launches to doubt."""
+    found = _on_basis(answer)
+    return found is not None and found.metric.summary not in (Summary.EXACT, Summary.ITEMS)
 
 
 def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
@@ -88,8 +140,9 @@ def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
     # An undecided look is no verdict yet, whatever the exact metrics say: time has its launches to come.
     overall = variant_verdict(gating) if basis or final else Verdict.INCONCLUSIVE
     return ArmComparison(
-        name=name, verdict=overall, reason=reason, comparisons=comparisons, launches=launches, basis=basis
-    )
+        name=name, verdict=overall, reason=reason, comparisons=comparisons, launches=launches, basis=basis,
+        rule=describe(result.experiment.policy),
+    )  # fmt: skip
 
 
 def _judge_primary(result: ExperimentResult, found: dict[str, Comparison], final: bool) -> ArmComparison:
@@ -102,8 +155,9 @@ def _judge_primary(result: ExperimentResult, found: dict[str, Comparison], final
     comparison, reason = found[primary], ""
     if comparison.metric.summary is Summary.LAUNCH:
         memory = comparison.metric.kind is Kind.MEMORY
-        answer = decide(
-            _differences(result, primary), better_sign=_sign(comparison), alpha=policy.alpha, final=final,
+        answer = decision(
+            _differences(result, primary), policy, primary, better_sign=_sign(comparison), alpha=policy.alpha,
+            final=final,
             floor=policy.memory_floor if memory else policy.floor,
             margin=policy.memory_floor if memory else policy.margin,
         )  # fmt: skip
@@ -114,9 +168,11 @@ def _judge_primary(result: ExperimentResult, found: dict[str, Comparison], final
         comparison if c.metric.name == primary else replace(c, verdict=Verdict.INCONCLUSIVE, reason=NOT_JUDGED)
         for c in found.values()
     ]
+    by_launches = comparison.metric.summary is Summary.LAUNCH
     return ArmComparison(
-        name=name, verdict=comparison.verdict, reason=reason, comparisons=tuple(shown), launches=launches, basis=primary
-    )
+        name=name, verdict=comparison.verdict, reason=reason, comparisons=tuple(shown), launches=launches,
+        basis=primary, rule=describe(policy) if by_launches else EXACT_RULE,
+    )  # fmt: skip
 
 
 def _sign(comparison: Comparison) -> int:
@@ -139,26 +195,16 @@ def confirmed(first: ArmComparison, fresh: ExperimentResult) -> ArmComparison:
     policy = fresh.experiment.policy
     suspect = next(c for c in first.comparisons if c.metric.name == basis)
     floor = policy.memory_floor if suspect.metric.kind is Kind.MEMORY else policy.floor
-    answer = confirm(_differences(fresh, basis), better_sign=_sign(suspect), floor=floor)
+    answer = confirmation(_differences(fresh, basis), policy, basis, better_sign=_sign(suspect), floor=floor)
     ratio = f"{exp(answer.interval.value):.3f}×, {answer.interval.n} fresh launches"
     if answer.confirmed:
         return replace(first, confirmed=True, reason=_join(first.reason, f"confirmed ({ratio})"))
-    comparisons = tuple(
-        replace(c, verdict=Verdict.INCONCLUSIVE) if c.metric.name == basis else c for c in first.comparisons
-    )
-    gating = [c for c in comparisons if c.metric.name not in REPORTED_ONLY]
-    return replace(
-        first, confirmed=False, comparisons=comparisons, verdict=variant_verdict(gating),
-        reason=_join(first.reason, f"regressed at first, not confirmed ({ratio})"),
-    )  # fmt: skip
+    return replace(_withdrawn(first, f"regressed at first, not confirmed ({ratio})"), confirmed=False)
 
 
 def wants_confirmation(comparison: ArmComparison) -> bool:
     """Only a regression by statistics is measured again: exact metrics and items need no second look."""
-    basis = comparison.basis or TIME.name
-    found = next((c for c in comparison.comparisons if c.metric.name == basis), None)
-    exact = found is None or found.metric.summary in (Summary.EXACT, Summary.ITEMS)
-    return not exact and _basis_verdict(comparison) is Verdict.REGRESSED
+    return _by_launches(comparison) and _basis_verdict(comparison) is Verdict.REGRESSED
 
 
 def cpu_bound(base: ArmResult, head: ArmResult, margin: float) -> bool:
@@ -187,9 +233,24 @@ def utilization(result: ArmResult) -> float | None:
     )
 
 
-def _basis_verdict(comparison: ArmComparison) -> Verdict | None:
-    basis = comparison.basis or TIME.name
-    return next((c.verdict for c in comparison.comparisons if c.metric.name == basis), None)
+def _on_basis(answer: ArmComparison) -> Comparison | None:
+    return next((c for c in answer.comparisons if c.metric.name == (answer.basis or TIME.name)), None)
+
+
+def _basis_verdict(answer: ArmComparison) -> Verdict | None:
+    found = _on_basis(answer)
+    return None if found is None else found.verdict
+
+
+def _withdrawn(answer: ArmComparison, reason: str) -> ArmComparison:
+    """Without its verdict in what it rested on; exact metrics, items and memory stand."""
+    basis = answer.basis or TIME.name
+    comparisons = tuple(
+        replace(c, verdict=Verdict.INCONCLUSIVE) if c.metric.name == basis else c for c in answer.comparisons
+    )
+    gating = [c for c in comparisons if c.metric.name not in REPORTED_ONLY]
+    reason = _join(answer.reason, reason)
+    return replace(answer, comparisons=comparisons, verdict=variant_verdict(gating), reason=reason)
 
 
 def _failure(*results: ArmResult) -> bool:
@@ -223,8 +284,8 @@ def _differences(result: ExperimentResult, metric: str) -> list[float]:
 
 def _decision(result: ExperimentResult, metric: str, final: bool) -> Decision:
     policy = result.experiment.policy
-    return decide(
-        _differences(result, metric), better_sign=-1, floor=policy.floor, margin=policy.margin,
+    return decision(
+        _differences(result, metric), policy, metric, better_sign=-1, floor=policy.floor, margin=policy.margin,
         alpha=policy.alpha / 2, final=final,
     )  # fmt: skip
 

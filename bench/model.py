@@ -135,6 +135,16 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Borrowed:
+    """What earlier runs of a variant know of the spread of one launch (bench.stats.moderated.Prior)."""
+
+    metric: str
+    variance: float  # of log(head / base)
+    freedom: float  # degrees of freedom that it is worth
+    runs: int  # experiments behind it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How hard to look. Durations in nanoseconds."""
 
@@ -153,6 +163,9 @@ class Policy:
     floor: float = 0.01  # smallest relative change of time that is called one
     margin: float = 0.02  # UNCHANGED: the whole interval lies inside ± this
     memory_floor: float = 0.05  # smallest relative change of peak memory that is called one
+    always_valid: bool = False  # a gate that is looked at after every launch and may be continued
+    borrowed: tuple[Borrowed, ...] = ()  # a gate that decides on few launches, with the spread of earlier runs
+    family: int = 0  # variants whose changes a gate judges together; 0: each alone, a confirmation follows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from bench.compare import ArmComparison, RunComparison
+from bench.decision import confirmation_launches
 from bench.experiment import run_experiments
 from bench.gate import enough, judge, verdicts, wants_confirmation
 from bench.model import Arm, Benchmark, Experiment, ExperimentResult, Policy, Run, Target, Variant
 from bench.policy import Rule, apply
 from bench.ports import Progress
-from bench.stats.sequential import CONFIRMATION_LAUNCHES, LOOKS
+from bench.stats.sequential import LOOKS
 
 GATE = Policy(launches=LOOKS[-1], gate=True, budget_s=60.0)
 """A gate's policy: looks up to 50 launches, a minute for each variant."""
@@ -30,10 +31,15 @@ def plan_pairs(
     seed: int,
     rules: Sequence[Rule] = (),
     today: date | None = None,
+    confirm: bool = True,
 ) -> list[Experiment]:
-    """One experiment a variant, base first; `rules` that have not expired `today` change its policy."""
+    """One experiment a variant, base first; `rules` that have not expired `today` change its policy.
+
+    Not to `confirm` regressions makes all variants one family, whose changes are judged together.
+    """
     by_name = {b.name: b for b in benchmarks}
     variants = [replace(v, baseline=False) for variants in chosen for v in variants]
+    policy = replace(policy, family=0 if confirm else len(variants))
     return [
         Experiment(
             benchmark=by_name[variant.benchmark],
@@ -61,33 +67,35 @@ def measure_pairs(
     path: Sequence[str],
     progress: Progress,
     keep: Keep,
-    confirm: bool = True,
 ) -> Paired:
     """Round-robin until every experiment is decided or its budget is spent, then confirm regressions.
 
-    `keep(index, result)` is told every step; confirmations count on after the experiments.
+    `keep(index, result)` is told every step; confirmations count on after the experiments. Those of a
+    family are not confirmed.
     """
     results, interrupted = run_experiments(
         experiments, device=device, path=path, progress=progress, finished=keep, enough=enough
     )
-    suspects = [i for i, result in enumerate(results) if wants_confirmation(judge(result))]
-    if suspects and confirm and not interrupted:
-        names = ", ".join(experiments[i].arms[1].variant.name for i in suspects)
-        progress.message(f"measuring again with {CONFIRMATION_LAUNCHES} fresh launches: {names}")
-        again = [
-            replace(
-                experiments[i],
-                policy=replace(experiments[i].policy, launches=CONFIRMATION_LAUNCHES, budget_s=None),
-                seed=experiments[i].seed + 1_000_003,
-            )
-            for i in suspects
-        ]
+    suspects = [
+        i
+        for i, result in enumerate(results)
+        if not result.experiment.policy.family and wants_confirmation(judge(result))
+    ]
+    if suspects and not interrupted:
+        again = [_confirmation(experiments[i]) for i in suspects]
+        progress.message(f"measuring again with fresh launches: {', '.join(e.arms[1].variant.name for e in again)}")
         fresh, interrupted = run_experiments(
             again, device=device, path=path, progress=progress,
             finished=lambda index, result: keep(len(experiments) + index, result),
         )  # fmt: skip
         results = (*results, *fresh)
     return Paired(comparisons=tuple(verdicts(results)), results=results, interrupted=interrupted)
+
+
+def _confirmation(suspect: Experiment) -> Experiment:
+    """The same arms, as many launches as the test needs, whatever they cost."""
+    policy = replace(suspect.policy, launches=confirmation_launches(suspect.policy), budget_s=None)
+    return replace(suspect, policy=policy, seed=suspect.seed + 1_000_003)
 
 
 def comparison_of(run: Run) -> RunComparison | None:

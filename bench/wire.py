@@ -111,6 +111,7 @@ def payload_sha(run: Run) -> str:
     _drop_silent(values, "quarantine")
     _drop_silent(values["machine"], "named")
     for experiment in values["experiments"]:
+        _drop_silent(experiment["experiment"]["policy"], "always_valid", "borrowed", "family")
         for launch in experiment["launches"]:
             _drop_silent(launch, "load")
             for seen in launch["rounds"]:

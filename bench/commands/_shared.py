@@ -88,6 +88,14 @@ def load_run(store: Store, ref: str) -> Run:
     return store.get(store.find(ref))
 
 
+def trust(store: Store, fingerprint: str) -> str:
+    """What is known of the gate's own errors on this machine."""
+    from bench.selftest import SOURCE, false_alarm_sentence
+
+    infos = [i for i in store.runs(limit=1000) if i.source == SOURCE and i.machine_fingerprint == fingerprint]
+    return false_alarm_sentence(store.get(info.key) for info in infos[:20])
+
+
 def note(text: str) -> None:
     """One line for a person, beside the result."""
     click.echo(f"bench: {text}", err=True)

@@ -16,6 +16,7 @@ from bench.commands._shared import (
     opened,
     profile_option,
     suites_option,
+    trust,
     width,
     write,
 )
@@ -156,17 +157,17 @@ def _measured(
     chosen = select(found.benchmarks, selectors, None if selectors else config.profile)
     experiments = plan_pairs(
         found.benchmarks, chosen, base, head, policy=replace(GATE, budget_s=budget, launches=launches),
-        seed=secrets.randbelow(2**31) if seed is None else seed, rules=config.policy,
+        seed=secrets.randbelow(2**31) if seed is None else seed, rules=config.policy, confirm=confirm,
     )  # fmt: skip
     if not experiments:
         raise MissingError(f"nothing to measure: {'; '.join(p.message for p in found.problems) or 'no benchmark'}.")
     machine = read_machine(config.tags)
-    notes = [*_suite_notes(found.problems), *_rule_notes(config), _trust(store, machine.fingerprint)]
+    notes = [*_suite_notes(found.problems), *_rule_notes(config), trust(store, machine.fingerprint)]
     if not measure_identical and identical(base, head):
         same = "both sides run the same bytes: nothing to measure"
         names = [e.arms[0].variant.name for e in experiments]
         arms = tuple(ArmComparison(name=name, verdict=Verdict.UNCHANGED, reason=same) for name in names)
-        return RunComparison(base=base.label, head=head.label, arms=arms, machine=machine.label, notes=(same,))
+        return RunComparison(base=base.label, head=head.label, arms=arms, machine=machine.label, notes=(same, *notes))
     with recording(
         config,
         store,
@@ -177,9 +178,8 @@ def _measured(
         target=head,
     ) as recorder:
         paired = measure_pairs(
-            experiments, device=DEVICE, path=source.path, progress=recorder.progress, keep=recorder.keep,
-            confirm=confirm,
-        )  # fmt: skip
+            experiments, device=DEVICE, path=source.path, progress=recorder.progress, keep=recorder.keep
+        )
         run = recorder.store(paired.results, interrupted=paired.interrupted)
     note(f"stored as {run.key[:8]}")
     if paired.interrupted:
@@ -231,14 +231,6 @@ def _rule_notes(config: Config) -> list[str]:
 
     gone = expired(config.policy, datetime.now(UTC).date())
     return [f"the policy for {r.match} expired on {r.expires} and is ignored: {r.reason}" for r in gone]
-
-
-def _trust(store: Store, fingerprint: str) -> str:
-    """What is known of the gate's own errors on this machine."""
-    from bench.selftest import SOURCE, false_alarm_sentence
-
-    infos = [i for i in store.runs(limit=1000) if i.source == SOURCE and i.machine_fingerprint == fingerprint]
-    return false_alarm_sentence(store.get(info.key) for info in infos[:20])
 
 
 def _report(comparison: RunComparison, form: str, code: int, *, to_terminal: bool) -> str:

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from bench.commands._shared import config_of, database_option, load_run, opened, width, write
+from bench.commands._shared import config_of, database_option, load_run, opened, trust, width, write
 
 
 @click.command("show")
@@ -18,6 +18,7 @@ from bench.commands._shared import config_of, database_option, load_run, opened,
 def command(run: str, as_list: bool, limit: int, database: str | None, as_json: bool) -> None:
     """Show RUN: a key or its beginning, latest, latest~1, or an exported file."""
     import json
+    from dataclasses import replace
 
     from bench.paired import comparison_of
     from bench.reports.json import JsonReport
@@ -31,10 +32,13 @@ def command(run: str, as_list: bool, limit: int, database: str | None, as_json: 
             write(json.dumps(plain(infos), indent=2) if as_json else runs_table(infos), None)
             return
         found = load_run(store, run)
+        comparison = None if as_json or found.source == SOURCE else comparison_of(found)
+        if comparison is not None:
+            comparison = replace(comparison, notes=(*comparison.notes, trust(store, found.machine.fingerprint)))
     if as_json:
         write(JsonReport().run(found), None)
         return
     report = TextReport(width(), sys.stdout.isatty())
     write(report.run(found), None)
-    if (comparison := comparison_of(found)) is not None and found.source != SOURCE:
+    if comparison is not None:
         write("\n" + report.comparison(comparison), None)

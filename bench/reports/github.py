@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.compare import RunComparison
 from bench.model import Verdict
-from bench.reports.rows import counts, rows
+from bench.reports.rows import counts, rows, rules
 
 LEVELS = {
     Verdict.REGRESSED: "error",
@@ -15,7 +15,7 @@ LEVELS = {
 
 
 def comparison_github(comparison: RunComparison) -> str:
-    """One `::error` or `::warning` a line, then a notice with the counts."""
+    """One `::error` or `::warning` a line, then a notice with counts, notes and rules."""
     lines = []
     trades = {arm.name for arm in comparison.arms if arm.verdict is Verdict.TRADE}
     for row in rows(comparison):
@@ -23,7 +23,8 @@ def comparison_github(comparison: RunComparison) -> str:
             level = LEVELS[Verdict.TRADE] if row.variant in trades else level  # it has a good side too
             text = " ".join(filter(None, (row.metric, row.values, row.change, row.behind, row.reason)))
             lines.append(f"::{level} title={_property(f'{row.verdict.value}: {row.variant}')}::{_data(text)}")
-    lines.append(f"::notice title=bench compare::{_data(counts(comparison))}")
+    summary = "\n".join([counts(comparison), *comparison.notes, *rules(comparison)])
+    lines.append(f"::notice title=bench compare::{_data(summary)}")
     return "\n".join(lines) + "\n"
 
 

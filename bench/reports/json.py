@@ -58,6 +58,7 @@ class JsonReport:
                     "launches": arm.launches,
                     "basis": arm.basis,
                     "confirmed": arm.confirmed,
+                    "rule": arm.rule,
                     "metrics": {c.metric.name: _comparison(c) for c in arm.comparisons},
                 }
                 for arm in comparison.arms

@@ -6,17 +6,21 @@ from xml.etree import ElementTree
 
 from bench.compare import RunComparison
 from bench.model import Verdict
-from bench.reports.rows import rows
+from bench.reports.rows import rows, rules
 
 FAILING = (Verdict.REGRESSED, Verdict.FAILED)
 
 
 def comparison_junit(comparison: RunComparison) -> str:
-    """One `testsuite`; undecided and incomparable variants are `skipped` with the reason."""
+    """One `testsuite` with notes and rules as properties; undecided and incomparable variants are `skipped`."""
     suite = ElementTree.Element(
         "testsuite", name="bench compare", tests=str(len(comparison.arms)),
         failures=str(sum(comparison.count(v) for v in FAILING)),
     )  # fmt: skip
+    if notes := [*comparison.notes, *rules(comparison)]:
+        properties = ElementTree.SubElement(suite, "properties")
+        for text in notes:
+            ElementTree.SubElement(properties, "property", name="note", value=_clean(text))
     lines = rows(comparison)
     for arm in comparison.arms:
         benchmark, _, axes = _clean(arm.name).partition("[")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bench.compare import RunComparison
 from bench.model import Verdict
 from bench.reports.format import side
-from bench.reports.rows import Row, counts, rows
+from bench.reports.rows import Row, counts, rows, rules
 
 MOST = 20
 """Rows outside the fold."""
@@ -34,7 +34,7 @@ def comparison_markdown(comparison: RunComparison) -> str:
         "",
         f"base {as_code(side(comparison.base))}, head {as_code(side(comparison.head))}, {as_text(comparison.machine)}",
     ]
-    lines += [f"<br>{as_text(note)}" for note in comparison.notes]
+    lines += [f"<br>{as_text(note)}" for note in (*comparison.notes, *rules(comparison))]
     return "\n".join(lines) + "\n"
 
 

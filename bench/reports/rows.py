@@ -79,3 +79,14 @@ def counts(comparison: RunComparison) -> str:
     parts = [f"{comparison.count(v)} {v.value}" for v in ORDER if comparison.count(v)]
     noun = "variant" if len(comparison.arms) == 1 else "variants"
     return f"{len(comparison.arms)} {noun}: {', '.join(parts) or 'nothing compared'}"
+
+
+def rules(comparison: RunComparison) -> list[str]:
+    """By which rule the verdicts were reached: each once, with its number of variants where there are several."""
+    found: dict[str, int] = {}
+    for arm in comparison.arms:
+        if arm.rule:
+            found[arm.rule] = found.get(arm.rule, 0) + 1
+    if len(found) < 2:
+        return [f"rule: {rule}" for rule in found]
+    return [f"rule of {n} variant{'' if n == 1 else 's'}: {rule}" for rule, n in found.items()]

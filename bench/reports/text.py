@@ -27,7 +27,7 @@ from bench.reports.format import (
     times,
     title,
 )
-from bench.reports.rows import counts, rows
+from bench.reports.rows import counts, rows, rules
 from bench.selftest import Trial
 from bench.tradeoffs import VariantSummary, speedup, tradeoffs
 
@@ -83,6 +83,8 @@ class TextReport:
         console.print(f"base {escape(side(comparison.base))}  head {escape(side(comparison.head))}")
         for line in comparison.notes:
             console.print(f"note: {escape(line)}", style="dim", soft_wrap=True)
+        for line in rules(comparison):
+            console.print(escape(line), style="dim", soft_wrap=True)
         console.print()
         table = new_table("verdict", "variant", "metric", "base → head", "head / base", "measured", "reason")
         for row in rows(comparison):

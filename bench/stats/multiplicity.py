@@ -7,13 +7,13 @@ independent and for positively dependent tests (Benjamini & Yekutieli 2001, Anna
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan
+from math import exp, inf, isnan
 
 import numpy as np
 from scipy.special import stdtr
 
 from bench.errors import ConfigError
-from bench.stats.sequential import LOOKS, overall_p, studentized
+from bench.stats.sequential import FIRST_ALWAYS_VALID, LOOKS, log_bayes_factor, overall_p, studentized
 
 
 def p_value(values: Sequence[float]) -> float:
@@ -39,6 +39,22 @@ def sequential_p_value(values: Sequence[float], looks: Sequence[int] = LOOKS) ->
     n = len(values)
     seen = [look for look in looks if look < n] + [n]
     return overall_p(min(p_value(values[:look]) for look in seen), looks)
+
+
+def always_valid_p_value(values: Sequence[float]) -> float:
+    """The p that may be read after any launch and after any stopping: 1 / the largest Bayes factor so far.
+
+    The smallest alpha at which `always_valid_interval` excluded zero after some launch (Ville's
+    inequality); 1 before FIRST_ALWAYS_VALID.
+    """
+    largest = 0.0
+    for n in range(FIRST_ALWAYS_VALID, len(values) + 1):
+        centre, error, freedom = studentized(values[:n])
+        if error == 0.0:
+            largest = inf if centre != 0.0 else largest
+            continue
+        largest = max(largest, log_bayes_factor(centre / error, freedom))
+    return exp(-largest)
 
 
 def benjamini_hochberg(p_values: Sequence[float], q: float) -> list[bool]:

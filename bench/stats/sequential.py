@@ -51,8 +51,8 @@ from bench.stats.location import Interval, trimmed_error, trimmed_mean
 __all__ = [
     "ALPHA", "CONFIRMATION_LAUNCHES", "CONFIRMATION_LEVEL", "FIRST_ALWAYS_VALID", "LOOKS",
     "Confirmation", "Decision", "State", "always_valid_interval", "always_valid_quantile", "check_policy", "confirm",
-    "decide", "decide_always_valid", "interval_at_look", "judge", "next_look", "nominal_p", "overall_p", "schedule",
-    "student_interval", "studentized",
+    "decide", "decide_always_valid", "interval_at_look", "judge", "log_bayes_factor", "next_look", "nominal_p",
+    "overall_p", "schedule", "student_interval", "studentized",
 ]  # fmt: skip
 
 ALPHA = 0.01
@@ -250,6 +250,13 @@ def always_valid_quantile(freedom: int, alpha: float, mixture: float = MIXTURE) 
     if root * shrink >= 1.0:
         return inf
     return sqrt(freedom * (root - 1.0) / (1.0 - root * shrink))
+
+
+def log_bayes_factor(t: float, freedom: int, mixture: float = MIXTURE) -> float:
+    """The logarithm of B(t, freedom + 1)."""
+    kept = freedom + 1
+    shrink = mixture / (mixture + kept)
+    return 0.5 * log(shrink) + kept / 2 * (log1p(t * t / freedom) - log1p(shrink * t * t / freedom))
 
 
 def decide_always_valid(

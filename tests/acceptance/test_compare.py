@@ -274,11 +274,18 @@ def test_every_format_of_a_regression_is_whole(slower, tmp_path):
     assert "| ▼ regressed | `shopping.work` |" in text
     suite = ElementTree.fromstring((slower.folder / "junit.out").read_text())
     assert (suite.tag, suite.get("tests"), suite.get("failures")) == ("testsuite", "1", "1")
-    (case,) = suite
+    (case,) = suite.findall("testcase")
+    alarms, rule = [p.get("value") for p in suite.find("properties")]
+    assert alarms.startswith("false-alarm rate not measured on this machine yet")
+    assert rule.startswith("rule: judged after 6, 9, 13, 18, 25, 35 or 50 launches, error rate 1 %")
     assert (case.get("classname"), case[0].tag, case[0].get("message")) == ("shopping.work", "failure", "regressed")
     lines = (slower.folder / "github.out").read_text().splitlines()
     assert lines[0].startswith("::error title=regressed%3A shopping.work::latency ")
-    assert lines[-1] == "::notice title=bench compare::1 variant: 1 regressed"
+    assert lines[-1].startswith("::notice title=bench compare::1 variant: 1 regressed%0Afalse-alarm rate not measured")
+    shown, _ = slower("show", "latest")
+    for said in (text, shown):
+        assert "false-alarm rate not measured on this machine yet" in said
+        assert "judged after 6, 9, 13, 18, 25, 35 or 50 launches" in said
 
 
 def test_a_report_that_cannot_be_written_is_one_sentence(project):

@@ -117,6 +117,22 @@ def test_junit_counts_its_cases_and_keeps_the_verdicts_apart():
     assert all(case.get("name") == "[n=1]" for case in suite)
 
 
+def test_every_report_states_its_notes_and_by_which_rule_it_was_judged():
+    """The measured false-alarm rate is such a note: whoever reads a verdict sees how far to believe it."""
+    arms = [replace(arm(f"s.{n}"), rule="judged twice") for n in "ab"] + [replace(arm("s.c"), rule="judged once")]
+    found = comparison(*arms, notes=("1 of 40 alarms were false",))
+    reports = (TextReport().comparison, comparison_markdown, comparison_junit, comparison_github)
+    for report in reports:
+        text = report(found).replace("\\", "")
+        assert "1 of 40 alarms were false" in text
+        assert "rule of 2 variants: judged twice" in text
+        assert "rule of 1 variant: judged once" in text
+    document = json.loads(JsonReport().comparison(found, exit_code=3))
+    assert document["notes"] == ["1 of 40 alarms were false"]
+    assert [v["rule"] for v in document["variants"]] == ["judged twice", "judged twice", "judged once"]
+    assert "rule: judged once" in TextReport().comparison(comparison(arms[2]))
+
+
 def test_github_annotates_what_needs_a_person_and_a_trade_is_a_warning():
     """The exit code of a trade is 0 unless asked for: an error beside a green job would contradict it."""
     arms = [*(arm(f"s.{v.value}", v) for v in ORDER if v is not V.TRADE), trade()]
@@ -213,11 +229,12 @@ def test_no_name_breaks_junit_and_what_xml_can_hold_is_kept(text):
     out = comparison_junit(poisoned(text))
     out.encode()
     suite = ElementTree.fromstring(out)
-    assert [child.tag for child in suite] == ["testcase"] * 4
-    assert all([child.tag for child in case] in (["failure"], ["skipped"]) for case in suite)
-    assert suite[3].get("classname") == "plain.name"
+    assert [child.tag for child in suite] == ["properties", *["testcase"] * 4]
+    cases = suite.findall("testcase")
+    assert all([child.tag for child in case] in (["failure"], ["skipped"]) for case in cases)
+    assert cases[3].get("classname") == "plain.name"
     if text.isprintable() and "[" not in text:
-        assert suite[1].get("classname") == f"s.{text}"
+        assert cases[1].get("classname") == f"s.{text}"
 
 
 @given(hostile)

@@ -14,13 +14,15 @@ from bench.stats.moderated import (
     MAX_FREEDOM,
     MODERATED_LOOKS,
     Prior,
+    confirm_moderated,
     decide_moderated,
     fit_prior,
     launch_variance,
     moderated_interval,
+    moderated_p_value,
     trigamma_inverse,
 )
-from bench.stats.sequential import State
+from bench.stats.sequential import State, confirm
 from benchmarks.streams import NOISES
 
 PRIOR = Prior(variance=0.015**2, freedom=8.0)
@@ -203,9 +205,43 @@ def test_moderated_looks_go_on_and_end():
     assert decide_moderated(near, quiet, better_sign=-1).state is State.UNCHANGED
     assert decide_moderated(near[:3], quiet, better_sign=-1).next_look == 4
     wide = [0.1, -0.1, 0.2, -0.2, 0.15, -0.15, 0.1, -0.1, 0.2, -0.2]
-    assert decide_moderated(wide, quiet, better_sign=-1).state is State.EXHAUSTED
+    assert decide_moderated(wide, quiet, better_sign=-1).next_look == 14
+    assert decide_moderated(wide * 2, quiet, better_sign=-1).state is State.EXHAUSTED
     assert decide_moderated(wide[:6], quiet, better_sign=-1).next_look == 7
     assert decide_moderated(wide[:6], quiet, better_sign=-1, final=True).state is State.EXHAUSTED
+
+
+@pytest.mark.parametrize("prior", [PRIOR, None])
+def test_the_moderated_p_is_the_smallest_error_at_which_a_look_so_far_excludes_zero(prior):
+    """By the intervals alone: a hair over p some look excludes zero, a hair under it none does."""
+    rng = np.random.default_rng(9)
+    for n in (4, 5, 6, 10, 20):
+        values = list(rng.normal(0.03, 0.01, n))
+        p = moderated_p_value(values, prior)
+        looks = [look for look in MODERATED_LOOKS if look < n] + [n]
+        for alpha, excluded in ((p * 1.001, True), (p * 0.999, False)):
+            found = [moderated_interval(values[:look], prior, alpha, len(MODERATED_LOOKS)) for look in looks]
+            assert any(i.low > 0 or i.high < 0 for i in found) == excluded
+    assert moderated_p_value([0.1] * 3, prior) == 1.0
+    assert moderated_p_value([0.01, -0.01, 0.02, -0.02], prior) == 1.0
+
+
+def test_a_moderated_confirmation_needs_the_interval_and_half_the_floor():
+    quiet = Prior(variance=0.004**2, freedom=8.0)
+    spread = [0.004, -0.004, 0.002, -0.002, 0.001, -0.001, 0.003, -0.003, 0.0]
+
+    def answer(shift, prior=quiet, sign=-1):
+        return confirm_moderated([shift + x for x in spread], prior, better_sign=sign)
+
+    assert answer(0.02).confirmed
+    assert answer(-0.02, sign=1).confirmed
+    assert not answer(-0.02).confirmed
+    assert answer(0.0045).p_value < 0.05  # certain, and less than half the floor
+    assert not answer(0.0045).confirmed
+    interval = moderated_interval([0.02 + x for x in spread], quiet, 0.1)
+    assert answer(0.02).interval == interval
+    assert answer(0.02, prior=None) == confirm([0.02 + x for x in spread], better_sign=-1)
+    assert confirm_moderated([0.1] * 3, quiet, better_sign=-1) == confirm([0.1] * 3, better_sign=-1)
 
 
 def test_bad_input_is_named():

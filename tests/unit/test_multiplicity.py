@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bench.errors import ConfigError
-from bench.stats.multiplicity import benjamini_hochberg, p_value, sequential_p_value
-from bench.stats.sequential import LOOKS, nominal_p
+from bench.stats.multiplicity import always_valid_p_value, benjamini_hochberg, p_value, sequential_p_value
+from bench.stats.sequential import FIRST_ALWAYS_VALID, LOOKS, always_valid_interval, nominal_p
 
 
 def literal(p_values, q):
@@ -111,3 +111,21 @@ def test_sequential_p_value_keeps_its_level_where_the_plain_one_does_not():
     assert plain / streams > 0.15
     assert honest / streams < 0.05 + 3 * math.sqrt(0.05 * 0.95 / streams)
     assert honest > 0
+
+
+@given(st.integers(0, 1000), st.integers(FIRST_ALWAYS_VALID, 40))
+def test_the_always_valid_p_is_the_smallest_error_at_which_some_launch_excluded_zero(seed, n):
+    values = list(np.random.default_rng(seed).normal(0.01, 0.02, n))
+    p = always_valid_p_value(values)
+    assert 0.0 < p <= 1.0
+    for alpha, excluded in ((p * 1.001, True), (p * 0.999, False)):
+        if alpha < 1.0:
+            found = [always_valid_interval(values[:k], alpha) for k in range(FIRST_ALWAYS_VALID, n + 1)]
+            assert any(i.low > 0 or i.high < 0 for i in found) == excluded
+    assert always_valid_p_value([*values, 0.0]) <= p  # it never takes back what it has seen
+
+
+def test_an_always_valid_p_of_too_few_or_of_equal_launches():
+    assert always_valid_p_value([0.1] * 5) == 1.0
+    assert always_valid_p_value([0.0] * 9) == 1.0
+    assert always_valid_p_value([0.1] * 9) == 0.0

@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from bench import paired
-from bench.gate import enough
+from bench.gate import enough, verdicts
 from bench.model import Benchmark, Failure, FailureKind, Target, Verdict
 from bench.paired import GATE, comparison_of, measure_pairs, plan_pairs
 from bench.policy import Rule
@@ -37,11 +37,11 @@ class Machine:
 def measure(monkeypatch):
     """(Paired, Machine, what was kept, what was said)"""
 
-    def make(*rounds, confirm=True, interrupted=()):
+    def make(*rounds, interrupted=()):
         machine, progress, kept = Machine(*rounds, interrupted=interrupted), SilentProgress(), []
         monkeypatch.setattr(paired, "run_experiments", machine)
         found = measure_pairs(
-            [result.experiment for result in rounds[0]], device="d:D", path=(), progress=progress, confirm=confirm,
+            [result.experiment for result in rounds[0]], device="d:D", path=(), progress=progress,
             keep=lambda index, result: kept.append(index),
         )  # fmt: skip
         return found, machine, kept, progress.messages
@@ -62,7 +62,7 @@ def test_a_suspect_alone_is_measured_again_with_fresh_launches_and_another_seed(
     assert again[0].seed != asked[1].seed
     assert kept == [0, 1, 2, 3]  # the confirmation is stored beside what it confirms
     assert len(found.results) == 4
-    assert said == [f"measuring again with {CONFIRMATION_LAUNCHES} fresh launches: s.slow"]
+    assert said == ["measuring again with fresh launches: s.slow"]
 
 
 def test_what_does_not_repeat_is_taken_back(measure):
@@ -73,10 +73,58 @@ def test_what_does_not_repeat_is_taken_back(measure):
 
 
 def test_without_a_suspect_or_without_confirmation_nothing_is_measured_again(measure):
-    for found, machine, *_ in (measure([make_pair(0.8), make_pair()]), measure([make_pair(1.1)], confirm=False)):
+    for found, machine, *_ in (measure([make_pair(0.8), make_pair()]), measure(family(make_pair(1.1)))):
         assert len(machine.asked) == 1
         assert all(c.confirmed is None for c in found.comparisons)
     assert found.comparisons[0].verdict is V.REGRESSED
+
+
+def family(*results, size=None):
+    """Experiments that no confirmation follows."""
+    size = size or len(results)
+    return [
+        replace(r, experiment=replace(r.experiment, policy=replace(r.experiment.policy, family=size))) for r in results
+    ]
+
+
+def test_without_confirmation_changes_are_judged_together_and_a_weak_one_is_taken_back(measure):
+    """Regressed alone at 1 %; among forty variants of which nothing else changed, that is what chance brings."""
+    weak, sure = make_pair(1.02, launches=6, noise=0.003, name="s.weak", seed=4), make_pair(1.5, name="s.sure")
+    same = [make_pair(name=f"s.n{k}", seed=k) for k in range(38)]
+    (alone,) = measure(family(weak))[0].comparisons
+    assert (alone.verdict, alone.reason) == (V.REGRESSED, "")
+    found = measure(family(weak, sure, *same))[0].comparisons
+    assert [c.verdict for c in found[:2]] == [V.INCONCLUSIVE, V.REGRESSED]
+    assert found[0].reason.startswith("regressed alone (p = 0.0")
+    assert found[0].reason.endswith("), not among 40 variants")
+    assert "of 40 variants together, at most 1 % of the changes are false (Benjamini-Hochberg)" in found[0].rule
+    assert {c.verdict for c in found[2:]} == {V.UNCHANGED}
+
+
+def test_benjamini_and_hochberg_keep_among_many_changes_what_they_would_not_keep_among_few():
+    """Where most variants changed, a weak change is believed more: the definition, and not Bonferroni's."""
+    weak = make_pair(1.02, launches=6, noise=0.003, name="s.weak", seed=4)
+    changed = [make_pair(1.5, name=f"s.n{k}", seed=k) for k in range(39)]
+    kept = verdicts(family(weak, *changed))
+    assert [c.verdict for c in kept] == [V.REGRESSED] * 40
+    assert verdicts(family(weak, size=40))[0].verdict is V.INCONCLUSIVE
+
+
+def test_among_many_a_change_is_measured_until_it_stands_among_them():
+    weak = make_pair(1.02, launches=6, noise=0.003, seed=4)
+    assert [enough(family(weak, size=n)[0]) for n in (1, 40)] == [True, False]
+    assert enough(family(make_pair(1.5, launches=18), size=40)[0])
+    assert enough(family(make_pair(1.0, launches=18), size=40)[0])  # unchanged needs no correction
+
+
+def test_a_plan_without_confirmation_is_one_family():
+    benchmarks = [Benchmark(name=f"s.{n}", version="1", suite="s", source=f"s:{n}") for n in "abc"]
+    for confirm, size in ((True, 0), (False, 3)):
+        planned = plan_pairs(
+            benchmarks, [list(b.variants()) for b in benchmarks], Target(label="x"), Target(label="y"), policy=GATE,
+            seed=0, confirm=confirm,
+        )  # fmt: skip
+        assert {e.policy.family for e in planned} == {size}
 
 
 def test_after_an_interruption_nothing_more_is_measured(measure):
