@@ -34,6 +34,7 @@ class JsonReport:
                 "environment": {**plain(run.environment), "fingerprint": run.environment.fingerprint},
                 "conditions": plain(run.conditions),
                 "revision": plain(run.revision),
+                "quarantine": list(run.quarantine),
             },
             "experiments": [_experiment(result) for result in run.experiments],
             "problems": plain(run.problems),

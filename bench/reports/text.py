@@ -213,7 +213,10 @@ def circumstances(run: Run) -> list[str]:
     launches = sorted({len(e.launches) for e in run.experiments if e.launches})
     if launches:
         parts.append(f"{'–'.join(map(str, launches))} launches; intervals are 95 % over launches or items")
-    return ["; ".join(parts)] if parts else []
+    lines = ["; ".join(parts)] if parts else []
+    if run.quarantine:
+        lines.append(f"quarantined, kept out of history: the import lacks {', '.join(run.quarantine)}")
+    return lines
 
 
 def closing(run: Run) -> str:

@@ -68,10 +68,12 @@ def test_one_hostname_with_two_processors_is_two_machines(imported, tmp_path):
     assert [machine["label"] for machine in machines] == ["Imaginary CPU 9000, 4 cores", "Imaginary CPU 7000, 4 cores"]
 
 
-def test_a_run_that_lacks_something_is_quarantined_until_it_is_supplied(imported):
+def test_a_run_that_lacks_something_is_quarantined_until_it_is_supplied(imported, capsys):
     file = SAMPLES / "hyperfine" / "output.json"
     _, out, _ = imported(file)
     assert "quarantined, kept out of history: 1 run: 1 without commit (--commit), 1 without machine (--machine)" in out
+    assert bench(["show"]) == Exit.OK
+    assert "kept out of history: the import lacks commit, machine, tool version" in capsys.readouterr().out
     code, out, _ = imported(file, "--commit", "abc", "--machine", "lab-3", "--tool-version", "1.18")
     assert code == Exit.OK
     assert "quarantined" not in out
