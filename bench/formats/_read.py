@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 
 from bench.errors import FormatError, MissingError
@@ -18,6 +17,9 @@ from bench.ports import Format
 
 SKIPPED_FOLDERS = {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"}
 """Never walked into: no tool keeps results there."""
+
+KEPT = 16
+"""Neighbours that are kept in memory."""
 
 MUDDLED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, AssertionError)
 """What reading a file raises whose parts are not what its format says; a format need not foresee each."""
@@ -71,13 +73,14 @@ class Reader:
         self._formats = formats
         self._supplied = supplied
         self._forced = forced
+        self._neighbours: dict[Path, Upload] = {}
 
     def read(self, paths: Iterable[Path]) -> Iterator[Reading | Refusal]:
         """Every run of every file, in the order of the files; runs of several files come last."""
         shared: dict[tuple[str, str], list[tuple[str, Imported, datetime]]] = {}
         for path in paths:
             try:
-                upload, written_at = open_upload(path), _written_at(path)
+                upload, written_at = open_upload(path, self._neighbours), _written_at(path)
                 form = self._formats[0] if self._forced else recognise(upload, self._formats)
                 if isinstance(form, Refusal):
                     yield form
@@ -114,20 +117,21 @@ def files_in(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def open_upload(path: Path) -> Upload:
-    """A file on disk with what lies beside it. Raises FormatError."""
-    return Upload(str(path), _content(path), lambda place: _beside(path.parent, place))
+def open_upload(path: Path, neighbours: dict[Path, Upload]) -> Upload:
+    """A file on disk with what lies beside it. Raises FormatError.
 
+    `neighbours` keeps the last few files beside others, since a thousand results share one benchmarks.json.
+    """
 
-def _beside(folder: Path, place: str) -> Upload | None:
-    path = Path(os.path.normpath(folder / place))
-    return _neighbour(path) if path.is_file() else None
+    def beside(place: str) -> Upload | None:
+        other = Path(os.path.normpath(path.parent / place))
+        if other not in neighbours and other.is_file():
+            if len(neighbours) >= KEPT:
+                del neighbours[next(iter(neighbours))]
+            neighbours[other] = open_upload(other, neighbours)
+        return neighbours.get(other)
 
-
-@lru_cache(maxsize=16)
-def _neighbour(path: Path) -> Upload:
-    """Kept, since a thousand results share one benchmarks.json."""
-    return open_upload(path)
+    return Upload(str(path), _content(path), beside)
 
 
 def _content(path: Path) -> bytes:

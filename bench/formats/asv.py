@@ -50,6 +50,9 @@ STATS = {"ci_99_a": "stats_ci_99_a", "ci_99_b": "stats_ci_99_b", "q_25": "stats_
          "number": "stats_number", "repeat": "stats_repeat"}  # fmt: skip
 """Statistics by their name in version 1 and their column in version 2."""
 
+MOST = 100_000
+"""Combinations of parameters that a benchmark may have."""
+
 UNITS_OF_RAM = {"": 1.0, "k": 2.0**10, "m": 2.0**20, "g": 2.0**30, "t": 2.0**40}
 
 
@@ -166,7 +169,9 @@ def _starts(file: Mapping[str, Any]) -> list[datetime]:
     columns = file.get("result_columns")
     if columns is None:
         return [m for v in (file.get("started_at") or {}).values() if (m := optional_moment(v, unit=1e-3))]
-    place = columns.index("started_at") if "started_at" in columns else len(columns)
+    if "started_at" not in columns:
+        return []
+    place = columns.index("started_at")
     found = (row[place] for row in file["results"].values() if row and len(row) > place)
     return [moment(value, "started_at", unit=1e-3) for value in found if value is not None]
 
@@ -201,12 +206,15 @@ def _variants(name: str, about: Mapping[str, Any], found: Mapping[str, Any], ver
     names = about.get("param_names") or []
     if len(names) != len(params):
         names = [f"param{place + 1}" for place in range(len(params))]
-    points: list[dict[str, Scalar]] = [
-        dict(zip(axes(names, params), point, strict=True)) for point in itertools.product(*axes(names, params).values())
-    ]
-    results = found["result"] if isinstance(found.get("result"), list) else [found.get("result")] * count
+    results = found.get("result")
+    if not isinstance(results, list):
+        results = [results] * min(count, MOST)
     if len(results) != count:
-        raise FormatError(f"has {len(results)} results of {name} for {count} combinations of its parameters")
+        raise FormatError(f"has {len(results)} results of {name[:100]} for {count} combinations of its parameters")
+    by_axis = axes(names, params)
+    points: list[dict[str, Scalar]] = [
+        dict(zip(by_axis, point, strict=True)) for point in itertools.product(*by_axis.values())
+    ]
     for place, (point, result) in enumerate(zip(points, results, strict=True)):
         at = {key: values[place] for key, values in found.items() if isinstance(values, list) and place < len(values)}
         yield _outcome(name, about, point, result, at, version)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
 from typing import Any
 
 from bench.errors import FormatError
@@ -38,19 +39,19 @@ class GenericCsv:
 
     def read(self, upload: Upload) -> Iterator[Imported]:
         """A run for every set of values in the columns of a run."""
-        header = _header(upload)
-        if len(set(header)) != len(header):
-            raise FormatError("has a column twice")
         runs: dict[tuple[str, ...], list[dict[str, str]]] = {}
-        reader = csv.reader(upload.lines[1:], strict=True)
+        reader = csv.reader(StringIO(upload.text, newline=""), strict=True)
         try:
+            header = next(reader)
+            if len(set(header)) != len(header):
+                raise FormatError("has a column twice")
             for cells in filter(None, reader):
                 if len(cells) != len(header):
-                    raise FormatError(f"has {len(cells)} cells for {len(header)} columns in line {reader.line_num + 1}")
+                    raise FormatError(f"has {len(cells)} cells for {len(header)} columns in line {reader.line_num}")
                 row = dict(zip(header, cells, strict=True))
                 runs.setdefault(tuple(row.get(column, "") for column in OF_RUN), []).append(row)
         except csv.Error as error:
-            raise FormatError(f"is no CSV ({error} in line {reader.line_num + 1})") from None
+            raise FormatError(f"is no CSV ({error} in line {reader.line_num})") from None
         for rows in runs.values():
             yield _imported(rows)
 

@@ -52,7 +52,7 @@ def run_of(found=None, supplied=None, **words):
 def test_a_sample_is_claimed_by_its_own_format_and_no_other(path):
     from bench.formats._read import open_upload
 
-    found = recognise(open_upload(path), tuple(FORMATS.values()))
+    found = recognise(open_upload(path, {}), tuple(FORMATS.values()))
     assert not isinstance(found, Refusal), found
     assert found.name == path.relative_to(SAMPLES).parts[0]
 
@@ -163,7 +163,7 @@ def read_all(data, path):
     """What the formats make of damaged bytes at the place of a sample: runs or refusals, never an exception."""
     from bench.formats._read import open_upload
 
-    upload = Upload(str(path), data, open_upload(path).beside)
+    upload = Upload(str(path), data, open_upload(path, {}).beside)
     form = recognise(upload, tuple(FORMATS.values()))
     with suppress(FormatError):
         for record in records(upload, form) if not isinstance(form, Refusal) else ():
@@ -206,6 +206,31 @@ def test_no_odd_value_in_place_of_another_escapes_as_an_exception(data):
         node[place] = data.draw(ODD)
     written = "\n".join(map(json.dumps, documents)) if documents else json.dumps(document)
     read_all(written.encode(), path)
+
+
+def test_a_number_of_combinations_that_fills_the_memory_is_refused(tmp_path):
+    rows = {"a.time_x": [None, [["1"] * 1000] * 6, "v"]}
+    document = {
+        "commit_hash": "abc",
+        "params": {},
+        "results": rows,
+        "version": 2,
+        "result_columns": ["result", "params"],
+    }
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    (found,) = Reader(all_formats(), Supplied()).read([tmp_path / "x.json"])
+    assert "results of a.time_x for 1000000000000000000 combinations" in found.reason
+
+
+def test_a_neighbour_that_changed_is_read_again_by_the_next_reader(tmp_path):
+    folder = tmp_path / "gerbil"
+    folder.mkdir()
+    result = folder / "result.json"
+    result.write_text('{"commit_hash": "abc", "params": {}, "results": {"a.time_x": 1.0}, "version": 1}')
+    for cpu in ("One", "Two"):
+        (folder / "machine.json").write_text(json.dumps({"machine": "gerbil", "cpu": cpu, "version": 1}))
+        (found,) = Reader(all_formats(), Supplied()).read([result])
+        assert found.run.machine.cpu == cpu
 
 
 # Building

@@ -288,6 +288,13 @@ def test_a_table_with_a_broken_row_says_which(tmp_path):
     assert found.reason == "has 3 cells for 5 columns in line 3"
 
 
+def test_a_cell_may_hold_a_line_break(tmp_path):
+    file = tmp_path / "results.csv"
+    file.write_text('benchmark,metric,unit,better,value\n"a\nb",time,ms,lower,1\n')
+    (found,) = Reader(all_formats(), Supplied()).read([file])
+    assert list(arms(found.run)) == ["a\nb"]
+
+
 def test_exported_runs_come_back_as_they_were(tmp_path):
     from bench.wire import encode_run
 
