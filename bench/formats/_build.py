@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 
 from bench.errors import FormatError, WireError
 from bench.formats._record import Imported, Outcome
@@ -179,8 +180,13 @@ def _experiment(outcomes: Sequence[Outcome], target: Target) -> ExperimentResult
         for arm, o in zip(arms, outcomes, strict=True)
     )
     launches = max((len(m.launches) for o in outcomes for m in o.measurements), default=1)
-    experiment = Experiment(benchmark=benchmark, arms=arms, policy=Policy(launches=launches), seed=0)
+    experiment = Experiment(benchmark=benchmark, arms=arms, policy=_policy(launches), seed=0)
     return ExperimentResult(experiment=experiment, results=results, launches=())
+
+
+@cache
+def _policy(launches: int) -> Policy:
+    return Policy(launches=launches)
 
 
 def _check(outcome: Outcome) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from math import isfinite
 from typing import Any
 
@@ -57,6 +58,8 @@ def optional_text(value: Any) -> str | None:
 
 def number(value: Any, what: str) -> Number:
     """A finite number that is no bool."""
+    if type(value) is float and isfinite(value):  # nearly always; a history asks a million times
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FormatError(f"{what} is {_spell(value)} where a number was expected")
     if isinstance(value, float) and not isfinite(value):
@@ -126,6 +129,7 @@ def texts(values: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
     }
 
 
+@cache
 def summarised(metric: Metric, statistic: str) -> Metric:
     """The metric of a summary that a file states in place of raw samples: `time_median`.
 
