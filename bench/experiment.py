@@ -1,7 +1,8 @@
 """Run experiments: rehearse once, then launch after launch, all arms side by side.
 
 A rehearsal is one process per arm that builds artifacts, checks the answer, reports accuracy and
-calibrates; nothing it times is kept, so caches and reports never colour a measured launch.
+calibrates; nothing it times is kept, so caches and reports never colour a measured launch. Where
+processes come from is the business of bench.measure.parents.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from bench.measure.parents import START_S, Parents
 from bench.measure.session import ArmFailed, Session, WorkerProcess
 from bench.metrics import CPU_TIME, FIRST_CALL, MEMORY_GROWTH, PEAK_MEMORY, SET_UP, SIZE, TIME, Summary
 from bench.model import (
@@ -27,17 +29,13 @@ from bench.model import (
     Measurement,
     Number,
     RoundConditions,
+    Target,
 )
+from bench.modules import ModuleRunner, modules
 from bench.ports import Progress
 from bench.stats.boundaries import LOOKS
 
 MINUTE_S = 60.0
-
-START_S = 120.0
-"""What starting an interpreter and importing a suite may take, on top of a benchmark's own timeout.
-
-Suites exist that compute their data when they are imported: networkx's needs 26 s for it.
-"""
 
 FIFO_LIMIT_NS = 200_000_000
 """Longest sample measured in the real-time class: the kernel throttles what takes over 0.95 s in a second."""
@@ -77,17 +75,13 @@ class ExperimentRunner:
     def __init__(
         self,
         experiment: Experiment,
-        session: Session,
         *,
         device: str,
-        path: Sequence[str],
         enough: Enough | None = None,
     ) -> None:
         self.experiment = experiment
         self._enough = enough
-        self._session = session
         self._device = device
-        self._path = list(path)
         self._random = random.Random(experiment.seed)
         self._launch_metrics = [m for m in experiment.benchmark.metrics if m.summary is Summary.LAUNCH]
         self._arms = [_Sampler(arm) for arm in experiment.arms]
@@ -109,11 +103,20 @@ class ExperimentRunner:
             return False
         return len(self._launches) < policy.launches and any(s.failure is None for s in self._arms)
 
-    def rehearse(self) -> None:
+    @property
+    def targets(self) -> list[Target]:
+        """Where arms are that have not failed."""
+        return [s.arm.target for s in self._arms if s.failure is None]
+
+    def draw_hash_seed(self) -> int:
+        """For a launch of this experiment alone."""
+        return self._random.randrange(2**32)
+
+    def rehearse(self, parents: Parents) -> None:
         """Find failures, accuracy, loops. Baselines first: the others are judged against them."""
         for sampler in sorted(self._arms, key=lambda s: not s.arm.variant.baseline):
             try:
-                self._rehearse(sampler)
+                self._rehearse(sampler, parents)
             except ArmFailed as failed:
                 sampler.failure = failed.failure
         self._freeze()
@@ -128,13 +131,12 @@ class ExperimentRunner:
                 sampler.loops, sampler.samples = model.loops, model.samples
                 sampler.rounds, sampler.call_ns = model.rounds, model.call_ns
 
-    def launch(self) -> float:
-        """One fresh process per arm, ABBA rounds. Returns the seconds it took."""
+    def launch(self, parents: Parents, imported_s: float = 0.0) -> float:
+        """One process per arm, ABBA rounds. Returns the seconds it took, with those that an import before took."""
         start = time.monotonic()
         index = len(self._launches)
         order = [i for i, s in enumerate(self._arms) if s.failure is None]
         self._random.shuffle(order)
-        hash_seed = self._random.randrange(2**32)
         threads = self.experiment.benchmark.threads
         core = _core_of(index) if threads == 1 else None
         started_at, load = datetime.now(UTC), _load()
@@ -145,8 +147,7 @@ class ExperimentRunner:
         try:
             for i in order:
                 try:
-                    worker = self._start(self._arms[i], hash_seed)
-                    running[i] = worker
+                    running[i] = worker = parents.worker(self._arms[i].arm.target)
                     rows[i], priority = self._prepare(self._arms[i], worker, core)
                     priorities.add(priority)
                 except ArmFailed as failed:
@@ -177,11 +178,12 @@ class ExperimentRunner:
                 self._arms[i].keep(name, samples)
         self._launches.append(
             Launch(
-                index=index, started_at=started_at, hash_seed=hash_seed, core=core, order=tuple(order),
+                index=index, started_at=started_at, hash_seed=parents.hash_seed, core=core, order=tuple(order),
                 priority="+".join(sorted(priorities)) or "normal", rounds=tuple(rounds), load=load,
+                forked=parents.shared,
             )
         )  # fmt: skip
-        seconds = time.monotonic() - start
+        seconds = imported_s + time.monotonic() - start
         self._spent_s += seconds
         self._settle()
         return seconds
@@ -206,22 +208,19 @@ class ExperimentRunner:
             )  # fmt: skip
         return ExperimentResult(experiment=self.experiment, results=tuple(results), launches=tuple(self._launches))
 
-    def _start(self, sampler: _Sampler, hash_seed: int) -> WorkerProcess:
-        return self._session.start(sampler.arm.target, threads=self.experiment.benchmark.threads, hash_seed=hash_seed)
-
     def _set_up(self, sampler: _Sampler, worker: WorkerProcess, core: int | None, patience: float) -> dict[str, Any]:
         """Set-up and first call."""
         benchmark = self.experiment.benchmark
         answer = worker.ask(
             "set_up", START_S + benchmark.timeout_s * patience, loader=benchmark.loader, source=benchmark.source,
-            path=self._path, device=self._device, threads=benchmark.threads, requires=list(benchmark.requires),
+            device=self._device, threads=benchmark.threads, requires=list(benchmark.requires),
             params=sampler.arm.variant.params,
         )  # fmt: skip
         return {**answer, **worker.ask("first_call", benchmark.timeout_s, core=core)}
 
-    def _rehearse(self, sampler: _Sampler) -> None:
+    def _rehearse(self, sampler: _Sampler, parents: Parents) -> None:
         benchmark, policy = self.experiment.benchmark, self.experiment.policy
-        worker = self._start(sampler, self._random.randrange(2**32))
+        worker = parents.worker(sampler.arm.target)
         try:
             # Building artifacts for the first time may take far longer than loading them.
             answer = self._set_up(sampler, worker, None, patience=5.0)
@@ -330,32 +329,39 @@ def run_experiments(
 ) -> tuple[tuple[ExperimentResult, ...], bool]:
     """Measure all, launches taken round-robin so that one bad minute cannot spoil one experiment.
 
-    `finished(index, result)` is called after every launch with all that is known of that experiment.
-    Returns the results and whether it was interrupted (Ctrl-C, SIGTERM): then with what was known.
+    Experiments of one module rehearse and launch together. `finished(index, result)` is called after
+    every launch with all that is known of that experiment. Returns the results and whether it was
+    interrupted (Ctrl-C, SIGTERM): then with what was known.
     """
     runners: list[ExperimentRunner] = []
     interrupted = False
     with Session() as session:
-        runners = [ExperimentRunner(e, session, device=device, path=path, enough=enough) for e in experiments]
+        runners = [ExperimentRunner(e, device=device, enough=enough) for e in experiments]
+        groups = [ModuleRunner({i: runners[i] for i in group}, session, path) for group in modules(experiments)]
         progress.plan(
             [e.name for e in experiments],
             [e.policy.launches for e in experiments],
             [e.policy.budget_s for e in experiments],
         )
-        try:
-            for index, runner in enumerate(runners):
-                progress.rehearsing(index)
-                runner.rehearse()
-                if not runner.undecided:
-                    finished(index, runner.seen)
+
+        def launch(group: ModuleRunner) -> None:
+            for index, seconds in group.launch():
+                finished(index, runners[index].seen)
+                progress.launch_done(index, seconds)
+                if not runners[index].undecided:
                     progress.experiment_done(index)
-            while waiting := [i for i, r in enumerate(runners) if r.undecided]:
-                for index in waiting:
-                    seconds = runners[index].launch()
+
+        try:
+            for group in groups:
+                group.rehearse(progress)
+                for index in group.decided:
                     finished(index, runners[index].seen)
-                    progress.launch_done(index, seconds)
-                    if not runners[index].undecided:
-                        progress.experiment_done(index)
+                    progress.experiment_done(index)
+                if group.holds_parents:  # not for longer than they must: they may be large
+                    launch(group)
+            while waiting := [group for group in groups if group.undecided]:
+                for group in waiting:
+                    launch(group)
         except KeyboardInterrupt:
             interrupted = True
             progress.message("interrupted; keeping what was measured")

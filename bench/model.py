@@ -262,7 +262,7 @@ class RoundConditions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """One fresh process per arm, side by side."""
+    """One process per arm, side by side: a fresh one, or the fork of a fresh parent of its target."""
 
     index: int
     started_at: datetime
@@ -272,6 +272,7 @@ class Launch:
     order: tuple[int, ...]  # arms in the order of their start
     rounds: tuple[RoundConditions, ...] = ()
     load: float | None = None  # load average of the last minute, before it
+    forked: bool = False  # from parents that had imported the suite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

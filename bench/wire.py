@@ -113,7 +113,7 @@ def payload_sha(run: Run) -> str:
     for experiment in values["experiments"]:
         _drop_silent(experiment["experiment"]["policy"], "always_valid", "borrowed", "family")
         for launch in experiment["launches"]:
-            _drop_silent(launch, "load")
+            _drop_silent(launch, "load", "forked")
             for seen in launch["rounds"]:
                 _drop_silent(seen, "io_pressure_ns", "memory_pressure_ns", "clock_mhz", "temperature_c")
     document = {"schema": SCHEMA, "version": VERSION, "run": values}

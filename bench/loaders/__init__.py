@@ -1,9 +1,13 @@
 """The worker's half of a source: one file per kind, standard library only (and what the kind's own tool is).
 
-A loader has two functions:
+A loader has the functions
 
     discover(places, skip, announce) -> {"benchmarks": [...], "path": [...], "problems": [...]}
     load(source, device, params) -> bench.api.Work
+
+and, where its suites are modules that are imported, what all variants of one share:
+
+    import_suite(source, suite) -> None
 
 A suite that brings its own driver (pytest) has `drive` in place of `load`:
 

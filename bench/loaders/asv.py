@@ -178,6 +178,12 @@ def axes_of(benchmark: Any) -> dict[str, list[Scalar]]:
     return axes(benchmark.param_names, benchmark.params)
 
 
+def import_suite(source: str, suite: str) -> None:
+    """Import the module of a benchmark: what all benchmarks in it share."""
+    package = source.partition(":")[0]
+    importlib.import_module(package if suite == package else f"{package}.{suite}")
+
+
 def load(source: str, device: Device, params: dict[str, Scalar]) -> Work:
     """The set-up of `package:benchmark`. Raises LookupError for parameters that are not there any more."""
     discovery, kinds = _runner()

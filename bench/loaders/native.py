@@ -111,6 +111,11 @@ def problem_of(name: str, error: BaseException) -> dict[str, str]:
     return {"module": name, "message": message, "detail": detail.strip()}
 
 
+def import_suite(source: str, suite: str) -> None:
+    """Import the module of `module:function`: what all its benchmarks share."""
+    importlib.import_module(source.partition(":")[0])
+
+
 def load(source: str, device: Device, params: dict[str, Scalar]) -> Work:
     """Run the set-up of `module:function`. Raises TypeError when it is no benchmark or returns no Work."""
     module, _, name = source.partition(":")

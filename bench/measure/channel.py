@@ -25,6 +25,11 @@ class Channel:
         for fd in (read_fd, write_fd):
             os.set_inheritable(fd, False)
 
+    def close(self) -> None:
+        """In a fork that has pipes of its own: the other side must see when the owner is gone."""
+        self._reader.close()
+        os.close(self._write_fd)
+
     def guard(self) -> None:
         """End this process if it is a fork of the owner that came back from suite code."""
         if os.getpid() != self._owner:

@@ -1,6 +1,7 @@
 """The parent's side: starts workers, asks, waits with a deadline, survives their deaths.
 
-A session never times anything. Whatever a worker does, its arm gets a result or a Failure.
+A session never times anything. Whatever a worker does, its arm gets a result or a Failure. A worker is
+a fresh process, or the fork of one that imported a suite (see bench.measure.parents).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,7 +20,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from bench.errors import MeasureError
 from bench.measure.channel import ESCAPED, Message
@@ -29,6 +31,12 @@ SCRATCH = "BENCH_SCRATCH"
 
 TAIL_BYTES = 2000
 """How much of what a worker printed a failure keeps."""
+
+REAP_S = 5.0
+"""How long a killed process may take to be gone."""
+
+FORK_S = 60.0
+"""How long a fork may take on a busy machine; before the first, all that the parent holds is collected."""
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
@@ -71,10 +79,14 @@ class Session:
 
     def start(self, target: Target, *, threads: int, hash_seed: int) -> WorkerProcess:
         """A fresh process at `target`. Raises MeasureError when the interpreter cannot be started."""
-        worker = WorkerProcess(self, target, threads=threads, hash_seed=hash_seed)
+        worker = WorkerProcess.fresh(self, target, threads=threads, hash_seed=hash_seed)
+        self.adopt(worker)
+        return worker
+
+    def adopt(self, worker: WorkerProcess) -> None:
+        """The worker's group dies with us."""
         self._workers.add(worker)
         self.tell_reaper("+", worker.pid)
-        return worker
 
     def scratch(self, target: Target) -> Path:
         """A folder that all workers of one target share while the session lasts; not made before it is used."""
@@ -95,38 +107,126 @@ class Session:
             self._reaper.stdin.flush()
 
 
+class Process(Protocol):
+    """What a worker runs in: a subprocess.Popen, or a Fork."""
+
+    pid: int
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Exit code, negative for a signal. Raises subprocess.TimeoutExpired."""
+        ...
+
+
+class Fork:
+    """A process whose parent is a worker, which alone can wait for it."""
+
+    def __init__(self, parent: WorkerProcess, pid: int) -> None:
+        self._parent = parent
+        self._code: int | None = None
+        self.pid = pid
+
+    def wait(self, timeout: float | None = None) -> int:
+        """See Process. The parent's death is the child's, by SIGKILL."""
+        if self._code is None:
+            patience = REAP_S if timeout is None else timeout
+            try:
+                answer = self._parent.ask("reap", patience + REAP_S, pid=self.pid, patience_s=patience)
+            except ArmFailed:
+                answer = {"code": -signal.SIGKILL}
+            self._code = answer["code"]
+            if self._code is None:
+                raise subprocess.TimeoutExpired("a forked worker", patience)
+        return self._code
+
+
+class _Pipes:
+    """Both ends of the private pipes to a process that is about to start, and a file for what it prints."""
+
+    def __init__(self) -> None:
+        self.output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
+        self.request_read, self.request_write = os.pipe()
+        self.answer_read, self.answer_write = os.pipe()
+        os.set_blocking(self.answer_read, False)
+
+    def close_theirs(self) -> None:
+        """Once the process has them."""
+        os.close(self.request_read)
+        os.close(self.answer_write)
+
+    def close_ours(self) -> None:
+        """When there will be no process, or it is gone."""
+        if not self.output.closed:
+            self.output.close()
+            os.close(self.request_write)
+            os.close(self.answer_read)
+
+
 class WorkerProcess:
     """One worker and the private pipe to it."""
 
-    def __init__(self, session: Session, target: Target, *, threads: int, hash_seed: int) -> None:
+    def __init__(
+        self,
+        session: Session,
+        process: Process,
+        pipes: _Pipes,
+        *,
+        control: socket.socket | None = None,
+        parent: WorkerProcess | None = None,
+    ) -> None:
         self._session = session
-        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
+        self._process = process
+        self._pipes = pipes
+        self._control = control
+        self._parent = parent
         self._printed = ""
         self._buffer = b""
-        request_read, self._request_write = os.pipe()
-        self._answer_read, answer_write = os.pipe()
-        os.set_blocking(self._answer_read, False)
+        self._children: set[WorkerProcess] = set()
+        self._oom_kills = _oom_kills()
+        self.pid = process.pid
+
+    @classmethod
+    def fresh(cls, session: Session, target: Target, *, threads: int, hash_seed: int) -> WorkerProcess:
+        """A new interpreter. Raises MeasureError when it cannot be started."""
+        pipes = _Pipes()
+        ours, theirs = socket.socketpair()
         python = target.python or sys.executable
-        command = [python, "-P", "-m", "bench.measure.worker", str(request_read), str(answer_write), str(os.getpid())]
+        fds = (pipes.request_read, pipes.answer_write, theirs.fileno())
+        command = [python, "-P", "-m", "bench.measure.worker", *map(str, fds), str(os.getpid())]
         try:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._output,
-                pass_fds=(request_read, answer_write),
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=pipes.output, stderr=pipes.output, pass_fds=fds,
                 env={**worker_environment(target, threads, hash_seed), SCRATCH: str(session.scratch(target))},
                 start_new_session=True,
             )  # fmt: skip
         except OSError as error:
-            os.close(self._request_write)
-            os.close(self._answer_read)
-            self._output.close()
+            pipes.close_ours()
+            ours.close()
             raise MeasureError(
                 f"{python} cannot be started: {error.strerror}; check the target's interpreter."
             ) from None
         finally:
-            os.close(request_read)
-            os.close(answer_write)
-        self._oom_kills = _oom_kills()
-        self.pid = self._process.pid
+            pipes.close_theirs()
+            theirs.close()
+        return cls(session, process, pipes, control=ours)
+
+    def fork(self) -> WorkerProcess:
+        """A child of this worker that has what this one imported. Raises ArmFailed when this one is dead."""
+        assert self._control is not None, "a fork does not fork again"
+        pipes = _Pipes()
+        try:
+            with suppress(OSError):  # a dead worker is found out by asking it
+                socket.send_fds(self._control, [b"f"], [pipes.request_read, pipes.answer_write, pipes.output.fileno()])
+            pid = self.ask("fork", FORK_S)["pid"]
+        except BaseException:
+            pipes.close_ours()
+            raise
+        finally:
+            pipes.close_theirs()
+        child = WorkerProcess(self._session, Fork(self, pid), pipes, parent=self)
+        self._children.add(child)
+        self._session.adopt(child)
+        child.next_message("fork", FORK_S)
+        return child
 
     def ask(self, do: str, timeout_s: float, **arguments: Any) -> Message:
         """Send a request and wait for its answer. Raises ArmFailed; the worker is dead then."""
@@ -137,25 +237,31 @@ class WorkerProcess:
 
     def ask_raw(self, do: str, timeout_s: float, **arguments: Any) -> Message:
         """Like `ask`, but returns progress messages too."""
+        self.send(do, **arguments)
+        return self.next_message(do, timeout_s)
+
+    def send(self, do: str, **arguments: Any) -> None:
+        """A request whose answer is for `next_message`. Raises ArmFailed when the worker is dead."""
+        if self._pipes.output.closed:
+            raise self._failed(FailureKind.DIED, do, "had been ended before")
         data = json.dumps({"do": do, **arguments}).encode() + b"\n"
         try:
             while data:
-                data = data[os.write(self._request_write, data) :]
+                data = data[os.write(self._pipes.request_write, data) :]
         except BrokenPipeError:
             raise self._dead(do) from None
-        return self.next_message(do, timeout_s)
 
     def next_message(self, phase: str, timeout_s: float) -> Message:
         """The next line from the worker. Raises ArmFailed on a failure, a death or the deadline."""
         deadline = time.monotonic() + timeout_s
         with selectors.DefaultSelector() as selector:
-            selector.register(self._answer_read, selectors.EVENT_READ)
+            selector.register(self._pipes.answer_read, selectors.EVENT_READ)
             while b"\n" not in self._buffer:
                 left = deadline - time.monotonic()
                 if left <= 0 or not selector.select(left):
                     self.kill()
                     raise self._failed(FailureKind.TIMED_OUT, phase, f"no answer within {timeout_s:g} s; it was killed")
-                chunk = os.read(self._answer_read, 1 << 16)
+                chunk = os.read(self._pipes.answer_read, 1 << 16)
                 if not chunk:
                     raise self._dead(phase)
                 self._buffer += chunk
@@ -186,15 +292,21 @@ class WorkerProcess:
         self.kill()
 
     def kill(self) -> None:
-        """End the whole process group at once. Safe to call twice."""
+        """End the whole process group at once, and its forks. Safe to call twice."""
+        children, self._children = self._children, set()
+        for child in children:
+            child.kill()
         with suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
-        self._process.wait()
-        if not self._output.closed:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(REAP_S)
+        if not self._pipes.output.closed:
             self._printed = self._tail()
-            self._output.close()
-            os.close(self._request_write)
-            os.close(self._answer_read)
+            self._pipes.close_ours()
+            if self._control is not None:
+                self._control.close()
+        if self._parent is not None:
+            self._parent._children.discard(self)
         self._session.forget(self)
 
     def _dead(self, phase: str) -> ArmFailed:
@@ -218,11 +330,11 @@ class WorkerProcess:
         return ArmFailed(Failure(kind=kind, phase=phase, message=message, detail=self._tail()))
 
     def _tail(self) -> str:
-        if self._output.closed:
+        if self._pipes.output.closed:
             return self._printed
-        size = self._output.seek(0, os.SEEK_END)
-        self._output.seek(max(0, size - TAIL_BYTES))
-        return self._output.read().decode(errors="replace").strip()
+        size = self._pipes.output.seek(0, os.SEEK_END)
+        self._pipes.output.seek(max(0, size - TAIL_BYTES))
+        return self._pipes.output.read().decode(errors="replace").strip()
 
 
 def worker_environment(target: Target, threads: int, hash_seed: int) -> dict[str, str]:

@@ -1,15 +1,15 @@
 """The child: obeys one session over a private pipe, times, and decides nothing.
 
-Run as `python -m bench.measure.worker READ_FD WRITE_FD PARENT_PID`. Standard library only, so that
-any interpreter with any installed versions can be measured.
+Run as `python -m bench.measure.worker READ_FD WRITE_FD CONTROL_FD PARENT_PID`. Standard library only, so
+that any interpreter with any installed versions can be measured.
 
-Requests (`do`): discover, set_up, first_call, check, calibrate, warm_up, round, memory, close. Every answer is
-one object; a failure of the suite's code is the answer `{"failure": {kind, message, detail}}`.
+Requests (`do`): discover; import, then set_up, first_call, check, calibrate, warm_up, round, memory, close.
+After `import`, `fork` makes a worker of its own that goes on with set_up, and `reap` waits for its end.
+Every answer is one object; a failure of the suite's code is the answer `{"failure": {kind, message, detail}}`.
 """
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import importlib
 import os
@@ -20,11 +20,11 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from bench.api import Items, Skip, Work, Wrong
 from bench.loaders import paths
+from bench.measure import forking
 from bench.measure.channel import Channel, Message
 from bench.measure.contract import device_of, judge, require
 from bench.measure.meters.disturbance import read_counters
@@ -41,23 +41,14 @@ FIFO_PRIORITY = 1
 """The lowest real-time priority: enough to win over every ordinary process."""
 
 
-def tie_to_parent(parent: int) -> None:
-    """Die with the parent, also with its kill -9 (Linux: PR_SET_PDEATHSIG; elsewhere the reaper does it)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-    # The kernel should take us, not the session or a neighbour, when memory runs out.
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")
-
-
 class Worker:
     """One benchmark variant in this process."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, control_fd: int) -> None:
         self._channel = channel
-        self._bare_bytes = 0
+        self._control_fd = control_fd
+        self._bare_bytes = self._import_bytes = 0
+        self._import_ns = 0
         self._clock = SystemClock()
         self._sensors = Sensors()
         self._work: Work | None = None
@@ -124,15 +115,41 @@ class Worker:
         )
         return found
 
-    def do_set_up(self, request: Message) -> Message:
-        """Import the suite and make the callable."""
+    def do_import(self, request: Message) -> Message:
+        """Import the module of the suite, which is the same for all its variants."""
         paths.add(request["path"])
         _seed()
-        self._device = device_of(request["device"], request["threads"])
-        require(request["requires"], self._device.name)
         loader = importlib.import_module(request["loader"])  # with its tool, which is no part of the suite
         self._bare_bytes = peak_resident_bytes()
-        start = self._clock.wall()
+        before = forking.descriptors()
+        cpu, start = self._clock.cpu(), self._clock.wall()
+        if hasattr(loader, "import_suite"):
+            loader.import_suite(request["source"], request["suite"])
+        self._import_ns = self._clock.wall() - start
+        self._import_bytes = peak_resident_bytes()
+        return {
+            "import_ns": self._import_ns,
+            "cpu_ns": self._clock.cpu() - cpu,
+            "obstacle": forking.obstacle(before),
+        }
+
+    def do_fork(self, request: Message) -> Message:
+        """Answered twice: by this worker, and by the child over its own pipes."""
+        child = forking.fork(self._control_fd, self._channel)
+        if child.channel is not None:
+            self._channel, self._control_fd = child.channel, -1
+        return {"pid": child.pid}
+
+    def do_reap(self, request: Message) -> Message:
+        """Exit code of a child that ends within `patience_s`, else null."""
+        return {"code": forking.reap(request["pid"], request["patience_s"])}
+
+    def do_set_up(self, request: Message) -> Message:
+        """Make the callable."""
+        self._device = device_of(request["device"], request["threads"])
+        require(request["requires"], self._device.name)
+        loader = importlib.import_module(request["loader"])
+        start = self._clock.wall() - self._import_ns
         if hasattr(loader, "drive"):
             loader.drive(request["source"], self._device, request["params"], lambda work: self.hold(work, start))
             return {}  # to the `close` that ended it
@@ -226,7 +243,7 @@ class Worker:
         if elsewhere is not None:  # a process of its own held nothing before
             peak = elsewhere()
             return {"peak_bytes": peak, "growth_bytes": peak}
-        peak = peak_resident_bytes()
+        peak = max(peak_resident_bytes(), self._import_bytes)  # a fork does not know the parent's peak
         return {"peak_bytes": peak, "growth_bytes": max(0, peak - self._bare_bytes)}
 
     def do_close(self, request: Message) -> Message:
@@ -292,10 +309,11 @@ def _failure(kind: FailureKind, message: str, detail: str = "") -> Message:
 
 def main() -> None:
     """Entry point of the child process."""
-    read_fd, write_fd, parent = (int(argument) for argument in sys.argv[1:4])
-    tie_to_parent(parent)
+    read_fd, write_fd, control_fd, parent = (int(argument) for argument in sys.argv[1:5])
+    forking.tie_to_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's business
-    worker = Worker(Channel(read_fd, write_fd))
+    os.set_inheritable(control_fd, False)
+    worker = Worker(Channel(read_fd, write_fd), control_fd)
     worker.serve()
     sys.stdout.flush()
     os._exit(0)  # suites leave threads and atexit hooks behind; nobody waits for them

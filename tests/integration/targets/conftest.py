@@ -130,10 +130,9 @@ def notes_at(target, suites):
     (benchmark,) = source.discover(target).benchmarks
     with Session() as session:
         worker = session.start(target, threads=1, hash_seed=0)
-        answer = worker.ask(
-            "set_up", 30, path=list(source.path), device="runners.devices.cpu:Cpu", threads=1, requires=[],
-            loader=benchmark.loader, source=benchmark.source, params={},
-        )  # fmt: skip
+        work = {"loader": benchmark.loader, "source": benchmark.source}
+        worker.ask("import", 30, path=list(source.path), suite=benchmark.suite, **work)
+        answer = worker.ask("set_up", 30, device="runners.devices.cpu:Cpu", threads=1, requires=[], params={}, **work)
         worker.close()
     return answer["notes"]
 
