@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from bench.history import Series
 from bench.metrics import Metric
-from bench.model import ArmResult, Experiment, ExperimentResult, Run, RunStatus, Target
+from bench.model import ArmResult, Experiment, Run, RunStatus, Target
 
 
 def target_text(target: Target) -> str:
@@ -49,23 +49,30 @@ def is_pair(experiment: Experiment) -> bool:
     Such arms say how two targets differ, measured until that is known and often at a commit that was
     never merged. They are no points of the history that the nightly runs write.
     """
-    labels = {(arm.variant.name, target_text(arm.target)) for arm in experiment.arms}
-    return experiment.policy.gate or len(labels) < len(experiment.arms)
+    arms = experiment.arms
+    if experiment.policy.gate:
+        return True
+    if all(arm.target == arms[0].target for arm in arms):
+        return len({arm.variant.name for arm in arms}) < len(arms)
+    return len({(arm.variant.name, target_text(arm.target)) for arm in arms}) < len(arms)
 
 
-def is_shown(run: Run, part: ExperimentResult, result: ArmResult) -> bool:
-    """Whether its values may stand as the latest of their series. An unclean tree's may."""
-    return not run.quarantine and result.failure is None and not is_pair(part.experiment)
+def is_shown(run: Run, result: ArmResult, *, paired: bool) -> bool:
+    """Whether its values may stand as the latest of their series. An unclean tree's may.
+
+    `paired`: what `is_pair` says of its experiment.
+    """
+    return not run.quarantine and result.failure is None and not paired
 
 
-def point_at(run: Run, part: ExperimentResult, result: ArmResult) -> datetime | None:
+def point_at(run: Run, result: ArmResult, *, paired: bool) -> datetime | None:
     """Where its values stand in history: when its commit was made, else when it was measured.
 
     Null: they are no points, since the arm failed, the tree was dirty, the run was interrupted or is
     quarantined, or the experiment asked for a difference.
     """
     revision = result.arm.target.revision or run.revision
-    if run.status is RunStatus.INTERRUPTED or not is_shown(run, part, result):
+    if run.status is RunStatus.INTERRUPTED or not is_shown(run, result, paired=paired):
         return None
     if revision is None:
         return run.started_at

@@ -107,6 +107,10 @@ class Store(Protocol):
         """Store in one transaction. Raises RunConflictError for the same key with other content."""
         ...
 
+    def add_many(self, runs: Sequence[Run]) -> Sequence[Added]:
+        """Store all in one transaction, or none; what became of each. Raises what `add` raises."""
+        ...
+
     def get(self, key: str) -> Run:
         """The run as it was added, raw samples included. Raises MissingError."""
         ...

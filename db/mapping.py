@@ -11,17 +11,37 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.errors import StoreError
 from bench.metrics import Metric
-from bench.model import ArmResult, Estimate, ExperimentResult, Run
+from bench.model import ArmResult, Estimate, Run
 from bench.points import is_pair, is_shown, point_at, series_fingerprint, target_text
-from bench.wire import VERSION, convert, payload_sha, plain
+from bench.wire import VERSION, canonical_sha, convert, plain
 from db import codec
 
 Values = dict[str, Any]
+Estimated = tuple[float | None, float | None, float | None, int | None, str | None]
+"""Columns value, low, high, n, note. Rows of which there are many are tuples: a dict each would double the time."""
+
+Sampled = tuple[int, int, str, bytes]
+"""Columns arm, position, codec, data."""
+
+
+class Measured(NamedTuple):
+    """One measurement; the fingerprints stand for ids."""
+
+    arm: int
+    position: int
+    series_fp: str
+    metric_fp: str
+    loops: int
+    at: datetime | None
+    estimate: Estimated
+
+
 Summarise = Callable[[ArmResult], Mapping[str, Estimate]]
 """Estimates of one arm by metric name (bench.compare does it; the store may not know statistics)."""
 
@@ -40,8 +60,8 @@ class Rows:
     series: dict[str, Values] = field(default_factory=dict)
     experiments: list[Values] = field(default_factory=list)
     arms: list[Values] = field(default_factory=list)
-    measurements: list[Values] = field(default_factory=list)
-    samples: list[Values] = field(default_factory=list)
+    measurements: list[Measured] = field(default_factory=list)
+    samples: list[Sampled] = field(default_factory=list)
     unshown: set[int] = field(default_factory=set)  # positions of arms whose values are never a series' latest
 
 
@@ -55,7 +75,7 @@ def rows_of(run: Run, summarise: Summarise | None = None) -> Rows:
         machine={machine_fp: {"label": run.machine.label, "facts": facts}},
         environment={environment_fp: {"facts": plain(run.environment)}},
         run={
-            "run_key": run.key, "payload_sha": payload_sha(run), "wire_version": VERSION,
+            "run_key": run.key, "payload_sha": canonical_sha(run), "wire_version": VERSION,
             "stored_at": datetime.now(UTC), "started_at": run.started_at, "finished_at": run.finished_at,
             "status": run.status.value, "profile": run.profile, "source": run.source,
             "bench_version": run.bench_version, "machine_fp": machine_fp, "tags": tags,
@@ -74,7 +94,7 @@ def rows_of(run: Run, summarise: Summarise | None = None) -> Rows:
                 f"run {run.key}: the results of {experiment.benchmark.name} do not match its arms; "
                 "a run has one result for each arm, in their order."
             )
-        description = plain(experiment.benchmark)
+        paired, description = is_pair(experiment), plain(experiment.benchmark)
         benchmark_fp = _fingerprint(description)
         rows.benchmark[benchmark_fp] = {
             "name": experiment.benchmark.name, "version": experiment.benchmark.version,
@@ -82,50 +102,45 @@ def rows_of(run: Run, summarise: Summarise | None = None) -> Rows:
         }  # fmt: skip
         rows.experiments.append({
             "position": position, "benchmark_fp": benchmark_fp, "seed": str(experiment.seed),
-            "policy": plain(experiment.policy), "launches": plain(part.launches), "paired": is_pair(experiment),
+            "policy": plain(experiment.policy), "launches": plain(part.launches), "paired": paired,
         })  # fmt: skip
         for result in part.results:
-            _add_arm(rows, run, position, part, result, estimates_of(result, summarise))
+            _add_arm(rows, run, position, result, estimates_of(result, summarise))
     return rows
 
 
-def _add_arm(
-    rows: Rows, run: Run, position: int, part: ExperimentResult, result: ArmResult, estimates: Mapping[str, Values]
-) -> None:
-    arm, number, version = result.arm, len(rows.arms), part.experiment.benchmark.version
-    target, machine_fp, at = target_text(arm.target), rows.run["machine_fp"], point_at(run, part, result)
+def _add_arm(rows: Rows, run: Run, position: int, result: ArmResult, estimates: Mapping[str, Estimated]) -> None:
+    benchmark, paired = run.experiments[position].experiment.benchmark, rows.experiments[position]["paired"]
+    arm, number, at = result.arm, len(rows.arms), point_at(run, result, paired=paired)
+    variant, target, machine_fp = arm.variant.name, target_text(arm.target), rows.run["machine_fp"]
     revision = arm.target.revision or run.revision
     rows.arms.append({
-        "position": number, "experiment": position, "benchmark": arm.variant.benchmark, "variant": arm.variant.name,
+        "position": number, "experiment": position, "benchmark": arm.variant.benchmark, "variant": variant,
         "params": plain(arm.variant.params), "is_baseline": arm.variant.baseline, "target": plain(arm.target),
         "commit_id": revision.commit if revision else None, "items": result.items, "notes": plain(result.notes),
         "failure_kind": result.failure.kind.value if result.failure else None,
         "failure": plain(result.failure) if result.failure else None,
     })  # fmt: skip
-    if not is_shown(run, part, result):
+    if not is_shown(run, result, paired=paired):
         rows.unshown.add(number)
     for place, measurement in enumerate(result.measurements):
-        metric_fp, values = metric_row(measurement.metric)
+        metric = measurement.metric
+        metric_fp, values = metric_row(metric)
         rows.metric[metric_fp] = values
-        name, unit = measurement.metric.name, measurement.metric.unit
-        series_fp = series_fingerprint(version, arm.variant.name, target, name, unit, machine_fp)
+        series_fp = series_fingerprint(benchmark.version, variant, target, metric.name, metric.unit, machine_fp)
         rows.series[series_fp] = {
-            "benchmark_version": version, "variant": arm.variant.name, "target": target, "metric": name, "unit": unit,
-            "benchmark": arm.variant.benchmark, "suite": part.experiment.benchmark.suite, "machine_fp": machine_fp,
+            "benchmark_version": benchmark.version, "variant": variant, "target": target, "metric": metric.name,
+            "unit": metric.unit, "benchmark": arm.variant.benchmark, "suite": benchmark.suite, "machine_fp": machine_fp,
         }  # fmt: skip
-        used, data = codec.encode(measurement.launches)
-        key = {"arm": number, "position": place}
-        rows.measurements.append({
-            **key, "series_fp": series_fp, "metric_fp": metric_fp, "loops": measurement.loops, "at": at,
-            **estimates.get(name, NO_ESTIMATE),
-        })  # fmt: skip
-        rows.samples.append({**key, "codec": used, "data": data})
+        estimate = estimates.get(metric.name, NO_ESTIMATE)
+        rows.measurements.append(Measured(number, place, series_fp, metric_fp, measurement.loops, at, estimate))
+        rows.samples.append((number, place, *codec.encode(measurement.launches)))
 
 
-NO_ESTIMATE: Values = {"value": None, "low": None, "high": None, "n": None, "note": None}
+NO_ESTIMATE: Estimated = (None, None, None, None, None)
 
 
-def estimates_of(result: ArmResult, summarise: Summarise | None) -> dict[str, Values]:
+def estimates_of(result: ArmResult, summarise: Summarise | None) -> dict[str, Estimated]:
     """Estimate columns by metric name. What cannot be summarised has none: it must not stop a run from being kept."""
     if summarise is None:
         return {}
@@ -134,9 +149,7 @@ def estimates_of(result: ArmResult, summarise: Summarise | None) -> dict[str, Va
     except (ArithmeticError, LookupError, ValueError):
         return {}
     return {
-        name: {"value": e.value, "low": _finite(e.low), "high": _finite(e.high), "n": e.n, "note": e.note}
-        for name, e in found.items()
-        if isfinite(e.value)
+        name: (e.value, _finite(e.low), _finite(e.high), e.n, e.note) for name, e in found.items() if isfinite(e.value)
     }
 
 
@@ -154,6 +167,7 @@ def estimate_from(row: Mapping[str, Any]) -> Estimate | None:
 METRIC = ("name", "unit", "better", "kind", "summary", "help")
 
 
+@lru_cache(maxsize=4096)
 def metric_row(metric: Metric) -> tuple[str, Values]:
     """Fingerprint and columns."""
     values: Values = plain(metric)

@@ -20,7 +20,7 @@ from bench.history import (
     State,
 )
 from bench.model import ArmResult, Environment, Estimate, ExperimentResult, Measurement, Run
-from bench.points import is_shown, point_at, series_of
+from bench.points import is_pair, is_shown, point_at, series_of
 from bench.ports import Added, RunInfo
 from bench.runs import find_key, run_info
 from bench.triage import as_of, fold, merged
@@ -43,6 +43,16 @@ class MemoryStore:
         if payload_sha(old) != payload_sha(run):
             raise RunConflictError(f"run {run.key} is stored with other content; a run is never changed.")
         return Added.REPLAY
+
+    def add_many(self, runs: Sequence[Run]) -> Sequence[Added]:
+        """See bench.ports.Store."""
+        before = dict(self._runs)
+        try:
+            return [self.add(run) for run in runs]
+        except BaseException:
+            self._runs.clear()
+            self._runs.update(before)
+            raise
 
     def get(self, key: str) -> Run:
         """See bench.ports.Store."""
@@ -86,7 +96,7 @@ class MemoryHistory:
         latest: dict[str, Series] = {}
         for run in sorted(self._runs.values(), key=lambda r: r.started_at):
             for part, result, measurement in _measurements(run):
-                if is_shown(run, part, result):
+                if is_shown(run, result, paired=is_pair(part.experiment)):
                     found = series_of(run, part.experiment, result, measurement.metric)
                     latest[found.fingerprint] = found
         return sorted(
@@ -230,7 +240,8 @@ class MemoryHistory:
         found: dict[str, list[Point]] = {}
         for run in sorted(self._runs.values(), key=lambda r: (r.started_at, r.key)):
             for part, result, measurement in _measurements(run):
-                at, estimate = point_at(run, part, result), _estimate(measurement)
+                at = point_at(run, result, paired=is_pair(part.experiment))
+                estimate = _estimate(measurement)
                 if at is None or estimate is None:
                     continue
                 revision = result.arm.target.revision or run.revision

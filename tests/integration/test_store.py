@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -179,6 +180,51 @@ def test_the_same_run_is_a_replay_and_other_content_a_conflict(store: Store) -> 
         store.add(replace(run, profile="full"))
     assert store.get(run.key) == run
     assert len(store.runs()) == 1
+
+
+def test_many_runs_are_stored_as_each_would_be_alone(store: Store) -> None:
+    known = make_run(seed=1)
+    store.add(known)
+    many = [make_run(seed=0), known, full_run(), make_run(seed=2), make_run(seed=0)]
+    assert list(store.add_many(many)) == [Added.NEW, Added.REPLAY, Added.NEW, Added.NEW, Added.REPLAY]
+    for run in many:
+        assert repr(store.get(run.key)) == repr(decode_run(encode_run(run)))
+        assert store.add(run) is Added.REPLAY
+    assert len(store.runs()) == 4
+    assert list(store.add_many([])) == []
+
+
+@pytest.mark.parametrize("among", ["stored", "each other"])
+def test_of_many_runs_with_one_in_conflict_none_is_stored(store: Store, among: str) -> None:
+    first = make_run(seed=1)
+    other = replace(first, profile="full")
+    if among == "stored":
+        store.add(first)
+    many = [make_run(seed=0), first, make_run(seed=2), other]
+    with pytest.raises(RunConflictError, match=first.key):
+        store.add_many(many)
+    assert [info.key for info in store.runs()] == ([first.key] if among == "stored" else [])
+
+
+def test_many_runs_at_once_derive_what_one_by_one_they_would(database_url: str, tmp_path: Path) -> None:
+    """Several points of a series, latest not last, a failure, a quarantine: the same tables in both."""
+    failure = Failure(kind=FailureKind.WRONG, phase="check", message="wrong")
+    many = [make_run(seed=k, failure=failure if k == 3 else None) for k in (2, 3, 0, 1)]
+    many.append(replace(make_run(seed=9), quarantine=("no commit",)))
+    found = []
+    for url, at_once in ((f"sqlite:///{tmp_path / 'one.db'}", False), (database_url, True)):
+        with open_store(url, summarise=estimates) as opened:
+            if at_once:
+                opened.add_many(many)
+            else:
+                for run in many:
+                    opened.add(run)
+            with opened.read() as connection:
+                rows = queries.series(connection)
+                histories = [queries.history(connection, row.id) for row in rows]
+            fingerprints = [s.fingerprint for s in opened.history.series()]
+            found.append(([replace(row, id=0) for row in rows], histories, opened.history.points(fingerprints)))
+    assert found[0] == found[1]
 
 
 def test_runs_are_listed_newest_first_with_what_a_list_shows(store: Store) -> None:
@@ -368,14 +414,14 @@ def test_a_run_that_is_none_is_refused_whole_with_one_sentence(sql: SqlStore, ma
 def test_nothing_of_a_run_stays_when_its_last_row_fails(sql: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     import sqlalchemy as sa
 
-    from db import store as module
+    from db import ingest
     from db.tables import metadata
 
     def fail(*_: object) -> None:
         raise sa.exc.OperationalError("insert", {}, Exception("disk full"))
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_advance_states", fail)
+        patch.setattr(ingest, "_advance_states", fail)
         with pytest.raises(StoreError, match="disk full"):
             sql.add(make_run())
     with sql.read() as connection:

@@ -49,7 +49,8 @@ def test_nan_keeps_its_bits() -> None:
     ],
 )
 def test_the_narrowest_codec_is_taken(values: list[int | float], name: str) -> None:
-    assert codec.encode([values])[0] == name
+    assert codec.encode([values])[0] == f"{name}-raw"
+    assert codec.encode([[*values, *values[-1:] * 200]])[0] == name
     assert codec.decode(*codec.encode([values])) == (tuple(values),)
 
 
@@ -62,13 +63,30 @@ def test_times_take_less_than_half_of_raw() -> None:
     assert len(codec.encode(launches)[1]) < 8 * 280 / 2
 
 
-@pytest.mark.parametrize("cut", [1, 8, -1])
-def test_damage_is_an_error_and_never_other_numbers(cut: int) -> None:
-    name, data = codec.encode([[1, 2, 3], [4]])
-    with pytest.raises(StoreError, match="damaged"):
-        codec.decode(name, data[:cut])
+@pytest.mark.parametrize("length", [3, 300])
+@pytest.mark.parametrize("cut", [0, 1, 8, -1])
+def test_damage_is_an_error_and_never_other_numbers(length: int, cut: int) -> None:
+    name, data = codec.encode([list(range(length)), [4]])
+    assert name == ("delta8-raw" if length == 3 else "delta16")
+    for damaged in (data[:cut], data[:-1] + bytes([data[-1] ^ 1])):
+        with pytest.raises(StoreError, match="damaged"):
+            codec.decode(name, damaged)
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 300), min_size=2, max_size=100))
+def test_few_integers_are_encoded_as_many_are(values: list[int]) -> None:
+    """Without numpy and with it: the same bytes."""
+    few = codec.FEW
+    try:
+        codec.FEW = 1
+        by_numpy = codec.encode([values])
+        codec.FEW = 10**6
+        assert codec.encode([values]) == by_numpy
+    finally:
+        codec.FEW = few
 
 
 def test_an_unknown_codec_asks_for_an_upgrade() -> None:
     with pytest.raises(StoreError, match="upgrade bench"):
-        codec.decode("delta128", codec.encode([[1]])[1])
+        codec.decode("delta128-raw", codec.encode([[1]])[1])

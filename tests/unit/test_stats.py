@@ -35,6 +35,11 @@ def test_lower_quartile_is_type_seven(samples):
     assert lower_quartile(samples) == pytest.approx(literal_quartile(samples))
 
 
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**63), 2**63), min_size=1))
+def test_lower_quartile_is_numpys_to_the_last_bit(samples):
+    assert lower_quartile(samples) == float(np.quantile(np.asarray(samples, dtype=np.float64), 0.25))
+
+
 @given(values)
 def test_trimmed_mean_drops_a_fifth_from_each_end(samples):
     ordered = sorted(samples)
