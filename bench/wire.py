@@ -116,7 +116,7 @@ def canonical_sha(run: Run) -> str:
     values: dict[str, Any] = {f.name: getattr(run, f.name) for f in fields(run)}
     values["machine"] = plain(run.machine)
     values["experiments"] = [
-        {"experiment": part.experiment, "results": part.results, "launches": plain(part.launches)}
+        {"experiment": plain(part.experiment), "results": part.results, "launches": plain(part.launches)}
         for part in run.experiments
     ]
     _drop_silent(values, "quarantine")

@@ -118,12 +118,14 @@ def _keep(batch: list[Reading], rest: Iterator[Reading], store: Store | None, ta
     """Store what is new, batch after batch, and count everything."""
     known = {info.key for info in store.runs()} if store is not None else set()
     while batch:
+        new = []
         for reading in batch:
-            new = reading.run.key not in known
-            known.add(reading.run.key)
-            if new and store is not None:
-                store.add(reading.run)
-            tally.add(reading, known=not new)
+            tally.add(reading, known=reading.run.key in known)
+            if reading.run.key not in known:
+                known.add(reading.run.key)
+                new.append(reading.run)
+        if store is not None:
+            store.add_many(new)
         batch = list(islice(rest, BATCH))
 
 
