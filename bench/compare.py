@@ -11,7 +11,7 @@ from math import exp, isnan, log
 
 from bench.errors import Exit
 from bench.metrics import THROUGHPUT, TIME, Better, Metric, Summary
-from bench.model import ArmResult, Comparison, Estimate, FailureKind, Measurement, Run, Verdict
+from bench.model import ArmResult, Comparison, Estimate, ExperimentResult, FailureKind, Measurement, Run, Verdict
 from bench.stats.location import (
     Interval,
     difference_interval,
@@ -36,6 +36,15 @@ UNPAIRED = (
 def launch_values(measurement: Measurement) -> list[float]:
     """One value a launch, in the metric's unit per call (lower quartile of its samples)."""
     return [lower_quartile(samples) / measurement.loops for samples in measurement.launches if samples]
+
+
+def log_ratios(result: ExperimentResult, metric: str) -> list[float]:
+    """log(head / base) of every launch of a gate's two arms, without those that were not positive."""
+    base, head = (r.measurement(metric) for r in result.results)
+    if base is None or head is None:
+        return []
+    pairs = zip(launch_values(base), launch_values(head), strict=False)
+    return [log(h / b) for b, h in pairs if b > 0 and h > 0]
 
 
 def estimate(measurement: Measurement) -> Estimate:

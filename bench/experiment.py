@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from bench.decision import first_look
 from bench.measure.parents import START_S, Parents
 from bench.measure.session import ArmFailed, Session, WorkerProcess
 from bench.metrics import CPU_TIME, FIRST_CALL, MEMORY_GROWTH, PEAK_MEMORY, SET_UP, SIZE, TIME, Summary
@@ -33,7 +34,6 @@ from bench.model import (
 )
 from bench.modules import ModuleRunner, modules
 from bench.ports import Progress
-from bench.stats.boundaries import LOOKS
 
 MINUTE_S = 60.0
 
@@ -98,7 +98,7 @@ class ExperimentRunner:
         if self._settled:
             return False
         # A budget that ends before the first look would spend time and learn nothing.
-        fewest = LOOKS[0] if policy.gate else 0
+        fewest = first_look(policy) if policy.gate else 0
         if policy.budget_s is not None and self._spent_s >= policy.budget_s and len(self._launches) >= fewest:
             return False
         return len(self._launches) < policy.launches and any(s.failure is None for s in self._arms)

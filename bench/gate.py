@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, isnan, log, log1p
 
-from bench.compare import ArmComparison, compare_results, launch_values, variant_verdict
+from bench.compare import ArmComparison, compare_results, log_ratios, variant_verdict
 from bench.decision import confirmation, decision, describe, is_look, p_value
 from bench.disturbance import BUSY, causes, disturbance
 from bench.metrics import CPU_TIME, TIME, Better, Kind, Summary
@@ -95,7 +95,7 @@ def _p_value(answer: ArmComparison, result: ExperimentResult) -> float:
     if not answer.comparisons or not _by_launches(answer):
         return 1.0
     share = 2 if basis in (TIME.name, CPU_TIME.name) else 1
-    return min(1.0, share * p_value(_differences(result, basis), result.experiment.policy, basis))
+    return min(1.0, share * p_value(log_ratios(result, basis), result.experiment.policy, basis))
 
 
 def _by_launches(answer: ArmComparison) -> bool:
@@ -156,7 +156,7 @@ def _judge_primary(result: ExperimentResult, found: dict[str, Comparison], final
     if comparison.metric.summary is Summary.LAUNCH:
         memory = comparison.metric.kind is Kind.MEMORY
         answer = decision(
-            _differences(result, primary), policy, primary, better_sign=_sign(comparison), alpha=policy.alpha,
+            log_ratios(result, primary), policy, primary, better_sign=_sign(comparison), alpha=policy.alpha,
             final=final,
             floor=policy.memory_floor if memory else policy.floor,
             margin=policy.memory_floor if memory else policy.margin,
@@ -195,7 +195,7 @@ def confirmed(first: ArmComparison, fresh: ExperimentResult) -> ArmComparison:
     policy = fresh.experiment.policy
     suspect = next(c for c in first.comparisons if c.metric.name == basis)
     floor = policy.memory_floor if suspect.metric.kind is Kind.MEMORY else policy.floor
-    answer = confirmation(_differences(fresh, basis), policy, basis, better_sign=_sign(suspect), floor=floor)
+    answer = confirmation(log_ratios(fresh, basis), policy, basis, better_sign=_sign(suspect), floor=floor)
     ratio = f"{exp(answer.interval.value):.3f}×, {answer.interval.n} fresh launches"
     if answer.confirmed:
         return replace(first, confirmed=True, reason=_join(first.reason, f"confirmed ({ratio})"))
@@ -274,18 +274,10 @@ def _failed(name: str, base: ArmResult, head: ArmResult) -> ArmComparison | None
     )
 
 
-def _differences(result: ExperimentResult, metric: str) -> list[float]:
-    base, head = (r.measurement(metric) for r in result.results)
-    if base is None or head is None:
-        return []
-    pairs = zip(launch_values(base), launch_values(head), strict=False)
-    return [log(h / b) for b, h in pairs if b > 0 and h > 0]
-
-
 def _decision(result: ExperimentResult, metric: str, final: bool) -> Decision:
     policy = result.experiment.policy
     return decision(
-        _differences(result, metric), policy, metric, better_sign=-1, floor=policy.floor, margin=policy.margin,
+        log_ratios(result, metric), policy, metric, better_sign=-1, floor=policy.floor, margin=policy.margin,
         alpha=policy.alpha / 2, final=final,
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from bench.history import ChangePoint, Event, Point, Proof, ProofRequest, Regression, RequestState, Series, State
-from bench.model import Benchmark, Environment, Failure, Run, RunStatus, Target
+from bench.model import Benchmark, Environment, ExperimentResult, Failure, Run, RunStatus, Target
 
 if TYPE_CHECKING:
     from bench.formats._record import Imported
@@ -95,7 +95,15 @@ class RunInfo:
     problems: int
 
 
-class Store(Protocol):
+class PastGates(Protocol):
+    """Gate experiments of earlier runs, for what their launches tell of the spread."""
+
+    def gates(self, variant: str, version: str, machine: str, *, limit: int) -> Sequence[ExperimentResult]:
+        """The newest `limit` of one variant of a benchmark version on one machine (its fingerprint), newest first."""
+        ...
+
+
+class Store(PastGates, Protocol):
     """Keeps runs. Never changes one."""
 
     @property

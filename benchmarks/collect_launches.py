@@ -11,12 +11,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import log
 from pathlib import Path
 
-from bench.compare import launch_values
+from bench.compare import log_ratios
 from bench.experiment import run_experiments
 from bench.metrics import CPU_TIME, TIME
 from bench.model import ExperimentResult, Target
@@ -30,12 +29,12 @@ from benchmarks.operating_characteristics import FORMAT
 DEVICE = "runners.devices.cpu:Cpu"
 
 
-def log_ratios(result: ExperimentResult, metric: str) -> list[float]:
-    """log(head / base) of every launch; empty for an arm that failed."""
-    base, head = (r.measurement(metric) for r in result.results)
-    if base is None or head is None:
-        return []
-    return [log(h / b) for b, h in zip(launch_values(base), launch_values(head), strict=True)]
+def write_pools(path: Path, results: Mapping[str, ExperimentResult]) -> None:
+    """Wall time into `path`, CPU time beside it, by name of the workload; arms that failed give nothing."""
+    for metric, place in ((TIME, path), (CPU_TIME, path.with_suffix(".cpu.json"))):
+        pools = {name: ratios for name, r in results.items() if (ratios := log_ratios(r, metric.name))}
+        place.write_text(json.dumps({"format": FORMAT, "workloads": pools}), encoding="utf-8")
+        sys.stdout.write(f"wrote {place}: {', '.join(f'{name} {len(p)}' for name, p in pools.items())}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,10 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results, _ = run_experiments(
         experiments, device=DEVICE, path=source.path, progress=LineProgress(), finished=lambda index, result: None
     )
-    for metric, path in ((TIME, options.pool), (CPU_TIME, options.pool.with_suffix(".cpu.json"))):
-        pools = {r.experiment.name: ratios for r in results if (ratios := log_ratios(r, metric.name))}
-        path.write_text(json.dumps({"format": FORMAT, "workloads": pools}), encoding="utf-8")
-        sys.stdout.write(f"wrote {path}: {', '.join(f'{name} {len(p)}' for name, p in pools.items())}\n")
+    write_pools(options.pool, {result.experiment.name: result for result in results})
     return 0
 
 

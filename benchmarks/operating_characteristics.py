@@ -2,6 +2,7 @@
 
     python -m benchmarks.operating_characteristics POOL.json [MORE.json ...]
     python -m benchmarks.operating_characteristics --simulate normal --simulate contaminated --spread 0.015
+    python -m benchmarks.operating_characteristics POOL.json --borrowed 20 --moods 8
 
 A pool holds launches of the same code on both sides (A/A), one log(head / base) a launch:
 
@@ -14,6 +15,10 @@ as independent: a drift over minutes is not in these figures. A stream is looked
 bench.stats.sequential until it decides. `before`: share that ends REGRESSED; `after`: and is
 confirmed by fresh launches (the product of the two rates, as the launches are independent). Brackets
 are 95 % Wilson intervals of the drawing, not of the pool: a small pool may flatter or slander.
+
+`--borrowed N`: expensive launches, decided with the spread of N earlier runs of ten launches, drawn from the
+same pool anew for every hundred streams. `--moods K`: the spread of each run differs, 1/σ² ~ χ²(K)/K: at 8 it
+changes by a factor of two between runs, at 3 by one of four.
 """
 
 from __future__ import annotations
@@ -31,7 +36,15 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from bench.errors import BenchError, UsageError, WireError
-from bench.stats.location import Interval
+from bench.stats.location import TRIM, Interval
+from bench.stats.moderated import (
+    MIN_HISTORY,
+    MODERATED_CONFIRMATION,
+    MODERATED_LOOKS,
+    Prior,
+    fit_prior,
+    launch_variance,
+)
 from bench.stats.proportions import wilson
 from bench.stats.sequential import (
     ALPHA,
@@ -43,12 +56,15 @@ from bench.stats.sequential import (
     nominal_p,
     schedule,
 )
-from benchmarks.streams import NOISES, Array, at_looks, yuen
+from benchmarks.streams import NOISES, Array, yuen
 
 FORMAT = "bench-launch-ratios/1"
 EFFECTS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.10)
 FEWEST = 10
 """Smallest pool that is worth drawing from."""
+
+PAST_LAUNCHES, BLOCK = 10, 100
+"""Launches of an earlier run; streams that borrow from the same ones."""
 
 REGRESSED, IMPROVED, UNCHANGED, EXHAUSTED = range(4)
 
@@ -62,12 +78,19 @@ class Rule:
     floor: float = 0.01
     margin: float = 0.02
     always_valid: bool = False
+    borrowed: int = 0  # earlier runs whose spread is borrowed
+    moods: int = 0  # freedoms of the spread's law from run to run; 0: the same in all
 
     def quantile(self, freedom: int) -> float:
         """How many standard errors the interval reaches."""
         if self.always_valid:
             return always_valid_quantile(freedom, self.alpha)
         return float(stdtrit(freedom, 1 - nominal_p(self.alpha, self.looks) / 2))
+
+    @property
+    def confirmation(self) -> int:
+        """Fresh launches of a confirmation."""
+        return MODERATED_CONFIRMATION if self.borrowed else CONFIRMATION_LAUNCHES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,17 +107,13 @@ class Outcome:
     launches_p90: float
 
 
-def gate(launches: Array, rule: Rule) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def gate(launches: Array, rule: Rule, prior: Prior | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """End of each stream (lower is better) and the launches it took; `launches` has rule.looks[-1] columns."""
-    estimates, errors, freedoms = at_looks(launches, rule.looks)
     state = np.full(len(launches), EXHAUSTED)
     taken = np.full(len(launches), rule.looks[-1])
     open_ = np.ones(len(launches), dtype=bool)
-    for i, look in enumerate(rule.looks):
-        centre = estimates[:, i]
-        with np.errstate(invalid="ignore"):  # no error and no finite bound: 0 · inf, decides nothing
-            half = rule.quantile(freedoms[i]) * errors[:, i]
-        half[errors[:, i] == 0.0] = 0.0
+    for look in rule.looks:
+        centre, half = interval(launches[:, :look], rule, prior)
         low, high = centre - half, centre + half
         regressed = (low > 0) & (centre > log1p(rule.floor))
         improved = (high < 0) & (-centre > log1p(rule.floor))
@@ -107,24 +126,76 @@ def gate(launches: Array, rule: Rule) -> tuple[NDArray[np.int64], NDArray[np.int
     return state, taken
 
 
-def confirmed(launches: Array, rule: Rule) -> NDArray[np.bool_]:
+def interval(launches: Array, rule: Rule, prior: Prior | None) -> tuple[Array, Array]:
+    """Centre and half-width of each row at one look."""
+    if prior is not None:
+        centre, error, freedom = moderated(launches, prior)
+        return centre, float(stdtrit(freedom, 1 - rule.alpha / len(rule.looks) / 2)) * error
+    centre, error, kept = yuen(launches)
+    with np.errstate(invalid="ignore"):  # no error and no finite bound: 0 · inf, decides nothing
+        half = rule.quantile(kept) * error
+    half[error == 0.0] = 0.0
+    return centre, half
+
+
+def moderated(launches: Array, prior: Prior) -> tuple[Array, Array, float]:
+    """Rows of bench.stats.moderated: centre, standard error by the posterior variance, freedom."""
+    n = launches.shape[1]
+    centre, error, freedom = yuen(launches, TRIM if n >= 5 else 1.5 / 4)
+    total = prior.freedom + freedom
+    return centre, np.sqrt((prior.freedom * prior.variance + freedom * n * error**2) / total / n), total
+
+
+def confirmed(launches: Array, rule: Rule, prior: Prior | None = None) -> NDArray[np.bool_]:
     """Which rows of fresh launches repeat a regression."""
-    centre, error, freedom = yuen(launches)
+    centre, error, freedom = yuen(launches) if prior is None else moderated(launches, prior)
     return (centre - float(stdtrit(freedom, 1 - CONFIRMATION_LEVEL)) * error > 0) & (centre > log1p(rule.floor / 2))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """Launches of one workload, and what they borrow from earlier runs."""
+
+    first: Array  # a row for each comparison
+    fresh: Array  # of their confirmations
+    priors: tuple[Prior | None, ...]  # one for each block of rows
+
+
+def draw(pool: Array, rule: Rule, streams: int, rng: np.random.Generator) -> Noise:
+    """Rows drawn from the pool and its mirror image."""
+    centred = pool - np.median(pool)
+    both = np.concatenate([centred, -centred])
+
+    def rows(shape: tuple[int, int]) -> Array:
+        found: Array = rng.choice(both, shape)
+        if rule.moods:
+            found = found * np.sqrt(rule.moods / rng.chisquare(rule.moods, (shape[0], 1)))
+        return found
+
+    first, fresh = rows((streams, rule.looks[-1])), rows((streams, rule.confirmation))
+    priors: list[Prior | None] = [None]
+    if rule.borrowed:
+        histories = [rows((rule.borrowed, PAST_LAUNCHES)) for _ in range(0, streams, BLOCK)]
+        priors = [fit_prior(*zip(*map(launch_variance, past.tolist()), strict=True)) for past in histories]
+    return Noise(first=first, fresh=fresh, priors=tuple(priors))
 
 
 def characteristics(
     workload: str, pool: Array, rule: Rule, streams: int, rng: np.random.Generator, effects: Sequence[float] = EFFECTS
 ) -> Iterator[Outcome]:
     """Outcome per effect. All effects see the same noise, so that power grows with them."""
-    centred = pool - np.median(pool)
-    both = np.concatenate([centred, -centred])
-    first = rng.choice(both, (streams, rule.looks[-1]))
-    second = rng.choice(both, (streams, CONFIRMATION_LAUNCHES))
+    noise = draw(pool, rule, streams, rng)
+    block = -(-streams // len(noise.priors))
     for effect in effects:
-        state, taken = gate(first + log1p(effect), rule)
+        shifted = log1p(effect)
+        ends = [
+            (*gate(noise.first[i : i + block] + shifted, rule, prior),
+             confirmed(noise.fresh[i : i + block] + shifted, rule, prior))
+            for prior, i in zip(noise.priors, range(0, streams, block), strict=True)
+        ]  # fmt: skip
+        state, taken, kept = (np.concatenate(parts) for parts in zip(*ends, strict=True))
         before = wilson(int((state == REGRESSED).sum()), streams)
-        again = wilson(int(confirmed(second + log1p(effect), rule).sum()), streams)
+        again = wilson(int(kept.sum()), streams)
         yield Outcome(
             workload=workload,
             effect=effect,
@@ -216,6 +287,10 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--margin", type=float, default=0.02)
     found.add_argument("--budget", type=int, default=LOOKS[-1], help="launches at most")
     found.add_argument("--always-valid", action="store_true", help="look after every launch")
+    found.add_argument("--borrowed", type=int, default=0, metavar="RUNS", help="with the spread of earlier runs")
+    found.add_argument(
+        "--moods", type=int, default=0, metavar="K", help="the spread differs by run; the less K, the more"
+    )
     return found
 
 
@@ -226,9 +301,14 @@ def report(options: argparse.Namespace) -> str:
         raise UsageError(f"a budget of {options.budget} launches ends before the first look: give at least {LOOKS[0]}")
     if options.always_valid:
         looks = tuple(range(FIRST_ALWAYS_VALID, options.budget + 1))
+    if options.borrowed:
+        if options.borrowed < MIN_HISTORY:
+            raise UsageError(f"{options.borrowed} earlier runs lend no spread: give at least {MIN_HISTORY}")
+        looks = MODERATED_LOOKS
     rule = Rule(
-        looks=looks, alpha=options.alpha, floor=options.floor, margin=options.margin, always_valid=options.always_valid
-    )
+        looks=looks, alpha=options.alpha, floor=options.floor, margin=options.margin,
+        always_valid=options.always_valid, borrowed=options.borrowed, moods=options.moods,
+    )  # fmt: skip
     rng = np.random.default_rng(options.seed)
     pools: dict[str, Array] = {}
     for path in options.pools:

@@ -186,30 +186,12 @@ def run_from(
     measurements: Iterable[Mapping[str, Any]],
 ) -> Run:
     """Put a run together. All but `head` in the order of their positions; columns as db.store selects them."""
-    parts: list[Values] = [
-        {
-            "experiment": {
-                "benchmark": row["description"], "arms": [], "policy": row["policy"], "seed": int(row["seed"]),
-            },
-            "results": [],
-            "launches": row["launches"],
-        }
-        for row in experiments
-    ]  # fmt: skip
+    parts = [_part(row) for row in experiments]
     results: list[Values] = []
     for row in arms:
-        variant = {"benchmark": row["benchmark"], "params": row["params"], "baseline": row["is_baseline"]}
-        arm = {"variant": variant, "target": row["target"]}
-        results.append({
-            "arm": arm, "measurements": [], "failure": row["failure"], "items": row["items"], "notes": row["notes"],
-        })  # fmt: skip
-        part = parts[row["experiment"]]
-        part["experiment"]["arms"].append(arm)
-        part["results"].append(results[-1])
+        results.append(_add_result(parts[row["experiment"]], row))
     for row in measurements:
-        metric = {name: row[name] for name in METRIC}
-        launches = codec.decode(row["codec"], row["data"])
-        results[row["arm"]]["measurements"].append({"metric": metric, "launches": launches, "loops": row["loops"]})
+        results[row["arm"]]["measurements"].append(_measured(row))
     revision = None
     if head["commit_id"] is not None:
         revision = {
@@ -225,6 +207,36 @@ def run_from(
         "bench_version": head["bench_version"], "quarantine": head["quarantine"] or [],
     }  # fmt: skip
     return convert(document, Run, f"the stored run {head['run_key']}")
+
+
+def experiment_from(
+    experiment: Mapping[str, Any], arms: Iterable[Mapping[str, Any]], measurements: Iterable[Mapping[str, Any]]
+) -> ExperimentResult:
+    """Put one experiment together, rows as for `run_from`."""
+    part = _part(experiment)
+    results = {row["position"]: _add_result(part, row) for row in arms}
+    for row in measurements:
+        results[row["arm"]]["measurements"].append(_measured(row))
+    return convert(part, ExperimentResult, f"a stored experiment of {experiment['description']['name']}")
+
+
+def _part(row: Mapping[str, Any]) -> Values:
+    experiment = {"benchmark": row["description"], "arms": [], "policy": row["policy"], "seed": int(row["seed"])}
+    return {"experiment": experiment, "results": [], "launches": row["launches"]}
+
+
+def _add_result(part: Values, row: Mapping[str, Any]) -> Values:
+    variant = {"benchmark": row["benchmark"], "params": row["params"], "baseline": row["is_baseline"]}
+    arm = {"variant": variant, "target": row["target"]}
+    result = {"arm": arm, "measurements": [], "failure": row["failure"], "items": row["items"], "notes": row["notes"]}
+    part["experiment"]["arms"].append(arm)
+    part["results"].append(result)
+    return result
+
+
+def _measured(row: Mapping[str, Any]) -> Values:
+    metric = {name: row[name] for name in METRIC}
+    return {"metric": metric, "launches": codec.decode(row["codec"], row["data"]), "loops": row["loops"]}
 
 
 def _fingerprint(value: object) -> str:

@@ -9,13 +9,14 @@ from contextlib import AbstractContextManager, contextmanager
 import sqlalchemy as sa
 
 from bench.errors import MissingError, StoreError
-from bench.model import Run, RunStatus
+from bench.model import ExperimentResult, Run, RunStatus
 from bench.points import is_pair, point_at
 from bench.ports import Added, RunInfo
 from bench.runs import find_key
 from bench.wire import canonical
 from db import tables as t
 from db.engine import chunks, place, reading, translated, writing
+from db.gates import gates, measurements_with_samples
 from db.history import SqlHistory
 from db.ingest import ESTIMATE, write_runs
 from db.mapping import NO_ESTIMATE, Rows, Summarise, Values, estimates_of, rows_of, run_from
@@ -117,6 +118,11 @@ class SqlStore:
             _rebuild_states(connection)
         return len(keys)
 
+    def gates(self, variant: str, version: str, machine: str, *, limit: int) -> Sequence[ExperimentResult]:
+        """See bench.ports.PastGates."""
+        with reading(self._engine) as connection:
+            return gates(connection, variant, version, machine, limit)
+
     @property
     def history(self) -> SqlHistory:
         """What detection and triage keep, in the same database."""
@@ -162,23 +168,7 @@ def _load(connection: sa.Connection, key: str) -> Run:
         .order_by(t.experiment.c.position)
     )
     arms = sa.select(t.arm).where(t.arm.c.run_id == head.id).order_by(t.arm.c.position)
-    metric = t.metric.c
-    measurements = (
-        sa.select(
-            measured.arm, measured.loops, t.sample.c.codec, t.sample.c.data,
-            metric.name, metric.unit, metric.better, metric.kind, metric.summary, metric.help,
-        )
-        .join_from(t.measurement, t.metric, measured.metric_id == metric.id)
-        .join(
-            t.sample,
-            sa.and_(
-                t.sample.c.run_id == measured.run_id, t.sample.c.arm == measured.arm,
-                t.sample.c.position == measured.position,
-            ),
-        )
-        .where(measured.run_id == head.id)
-        .order_by(measured.arm, measured.position)
-    )  # fmt: skip
+    measurements = measurements_with_samples().where(measured.run_id == head.id)
     rows = ([row._asdict() for row in connection.execute(query)] for query in (experiments, arms, measurements))
     return run_from(head._asdict(), *rows)
 

@@ -48,6 +48,8 @@ FORMATS = ("text", "json", "markdown", "junit", "github")
 @click.option("--budget", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds per variant.")
 @click.option("--launches", type=click.IntRange(6, 50), default=50, show_default=True, help="Most pairs per variant.")
 @click.option("--confirm/--no-confirm", default=True, show_default=True, help="Measure regressions again.")
+@click.option("--borrow/--no-borrow", default=True, show_default=True,
+              help="Let earlier runs' spread decide expensive launches.")  # fmt: skip
 @click.option("--measure-identical", is_flag=True, help="Measure even where both sides run the same bytes.")
 @click.option("--seed", type=click.IntRange(0), help="Repeat the order and the hash seeds of an earlier run.")
 @click.option("--strict", is_flag=True, help="Exit with 4 when anything is inconclusive.")
@@ -135,6 +137,7 @@ def _measured(
     budget: float,
     launches: int,
     confirm: bool,
+    borrow: bool,
     measure_identical: bool,
     seed: int | None,
     **sources: Any,
@@ -142,6 +145,7 @@ def _measured(
     import secrets
     from dataclasses import replace
 
+    from bench.borrowing import borrow as borrowed
     from bench.compare import ArmComparison, RunComparison
     from bench.errors import MissingError
     from bench.model import Verdict
@@ -162,6 +166,8 @@ def _measured(
     if not experiments:
         raise MissingError(f"nothing to measure: {'; '.join(p.message for p in found.problems) or 'no benchmark'}.")
     machine = read_machine(config.tags)
+    if borrow:
+        experiments = borrowed(experiments, store, machine.fingerprint)
     notes = [*_suite_notes(found.problems), *_rule_notes(config), trust(store, machine.fingerprint)]
     if not measure_identical and identical(base, head):
         same = "both sides run the same bytes: nothing to measure"

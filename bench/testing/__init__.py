@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from bench.metrics import CPU_TIME, PEAK_MEMORY, SIZE, TIME, Better, Kind, Metric, Summary
+from bench.metrics import CPU_TIME, PEAK_MEMORY, SET_UP, SIZE, TIME, Better, Kind, Metric, Summary
 from bench.model import (
     Arm,
     ArmResult,
@@ -195,10 +195,12 @@ def make_pair(
     failure: Failure | None = None,
     noise: float = 0.003,
     seed: int = 0,
+    set_up_s: float | None = None,
 ) -> ExperimentResult:
     """A gate's experiment of a 1 ms call, made up and reproducible: head takes `effect` times as long as base.
 
     `failure`, if given, befalls head before its first launch, so that base is not launched either.
+    `set_up_s`: what the set-up of each arm took; not measured without it.
     """
     rng = random.Random(seed)
     launches = 0 if failure is not None else launches
@@ -209,13 +211,15 @@ def make_pair(
     for arm, factor in zip(arms, (1.0, effect), strict=True):
         rows = tuple(tuple([round(1e6 * factor * rng.lognormvariate(0, noise))] * 10) for _ in range(launches))
         measurements = tuple(Measurement(metric=m, launches=rows) for m in (TIME, CPU_TIME)) if launches else ()
+        if set_up_s is not None:
+            measurements += (Measurement(metric=SET_UP, launches=((round(set_up_s * 1e9),),) * launches),)
         reason = failure
         if failure is not None and arm is arms[0]:
             reason = Failure(kind=FailureKind.UNMEASURED, phase="launch", message="no launch was made")
         results.append(ArmResult(arm=arm, measurements=measurements, failure=reason))
     seen = tuple(
-        Launch(index=k, started_at=datetime(2026, 1, 1, tzinfo=UTC), hash_seed=k, core=0, priority="normal",
-               order=(0, 1))
+        Launch(index=k, started_at=datetime(2026, 1, 1, tzinfo=UTC), hash_seed=rng.randrange(2**32), core=0,
+               priority="normal", order=(0, 1))
         for k in range(launches)
     )  # fmt: skip
     policy = Policy(launches=50, gate=True, budget_s=60.0)

@@ -69,6 +69,19 @@ class MemoryStore:
         ordered = sorted(self._runs.values(), key=lambda r: (r.started_at, r.key), reverse=True)
         return [run_info(run) for run in ordered[:limit]]
 
+    def gates(self, variant: str, version: str, machine: str, *, limit: int) -> Sequence[ExperimentResult]:
+        """See bench.ports.PastGates."""
+        found = [
+            part
+            for run in sorted(self._runs.values(), key=lambda r: (r.started_at, r.key), reverse=True)
+            for part in reversed(run.experiments)
+            if run.machine.fingerprint == machine
+            and part.experiment.policy.gate
+            and part.experiment.benchmark.version == version
+            and any(arm.variant.name == variant for arm in part.experiment.arms)
+        ]
+        return found[:limit]
+
     @property
     def history(self) -> MemoryHistory:
         """What detection and triage keep; the same one every time."""

@@ -6,13 +6,19 @@ import subprocess
 import sys
 import textwrap
 import zipfile
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
+from bench.borrowing import EXPENSIVE_S
 from bench.errors import Exit
 from bench.model import RunStatus
+from bench.stats.moderated import MODERATED_LOOKS
+from bench.testing import make_pair, make_run
 from bench.wire import decode_run
+from db.store import open_store
+from runners.machine import read_machine
 
 SLOW = 4500
 """Three times the units of main: no machine is so busy that nine launches do not tell."""
@@ -286,6 +292,24 @@ def test_every_format_of_a_regression_is_whole(slower, tmp_path):
     for said in (text, shown):
         assert "false-alarm rate not measured on this machine yet" in said
         assert "judged after 6, 9, 13, 18, 25, 35 or 50 launches" in said
+
+
+def test_what_earlier_runs_saw_of_expensive_launches_lets_fewer_decide(slower):
+    """Six stored comparisons whose set-up took seconds; what they measured was quiet."""
+    (listed,) = json.loads(slower("list", "shopping.work", "--json")[0])["benchmarks"]
+    with open_store(str(slower.folder / ".bench" / "bench.db")) as store:
+        for seed in range(6):
+            pair = make_pair(name="shopping.work", set_up_s=EXPENSIVE_S, noise=0.02, seed=seed)
+            benchmark = replace(pair.experiment.benchmark, version=listed["version"])
+            past = replace(pair, experiment=replace(pair.experiment, benchmark=benchmark))
+            store.add(replace(make_run(seed=seed), machine=read_machine(()), experiments=(past,)))
+    document, _ = slower.compare("main", "slow", "shopping.work", code=Exit.REGRESSION)
+    (variant,) = document["variants"]
+    assert "with the variance of 6 earlier runs" in variant["rule"]
+    assert variant["launches"] in MODERATED_LOOKS
+    run = decode_run(slower("export", "latest")[0].encode())
+    assert {b.runs for b in run.experiments[0].experiment.policy.borrowed} == {6}
+    assert "with the variance of 6 earlier runs" in slower("show", "latest")[0]
 
 
 def test_a_report_that_cannot_be_written_is_one_sentence(project):

@@ -31,7 +31,7 @@ from bench.model import (
 )
 from bench.ports import Added, Store
 from bench.runs import run_info
-from bench.testing import MemoryStore, make_run, with_environment
+from bench.testing import MemoryStore, as_confirmation, make_pair, make_run, with_environment
 from bench.wire import decode_run, encode_run
 from db import queries
 from db.store import SqlStore, open_store
@@ -50,6 +50,22 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     opened = open_store(request.getfixturevalue(f"{request.param}_url"), summarise=estimates)
     yield opened
     opened.close()
+
+
+def test_gates_of_a_variant_on_a_machine_come_whole_and_newest_first(store: Store) -> None:
+    first = make_pair(1.1, seed=1, set_up_s=1.0)
+    again = replace(as_confirmation(make_pair(1.1, seed=2)), results=make_pair(1.1, seed=2).results)
+    other, tradeoffs = make_pair(name="demo.other", seed=3), make_run(seed=4).experiments[0]
+    old = replace(make_run(seed=1), experiments=(other, first, tradeoffs, again))
+    new = replace(make_run(seed=2), experiments=(make_pair(seed=5, launches=2),))
+    elsewhere = replace(make_run(seed=3), machine=replace(old.machine, cpu="Another"), experiments=(make_pair(seed=6),))
+    for run in (old, elsewhere, new):
+        store.add(run)
+    here = old.machine.fingerprint
+    assert list(store.gates("demo.work", "v1", here, limit=9)) == [*new.experiments, again, first]
+    assert list(store.gates("demo.work", "v1", here, limit=2)) == [*new.experiments, again]
+    assert list(store.gates("demo.work", "v2", here, limit=9)) == []
+    assert list(store.gates(tradeoffs.experiment.arms[0].variant.name, "v1", here, limit=9)) == []
 
 
 @pytest.fixture

@@ -5,6 +5,13 @@ import json
 import numpy as np
 import pytest
 
+from bench.stats.moderated import (
+    MODERATED_CONFIRMATION,
+    MODERATED_LOOKS,
+    Prior,
+    confirm_moderated,
+    decide_moderated,
+)
 from bench.stats.sequential import LOOKS, State, confirm, decide, decide_always_valid
 from benchmarks.operating_characteristics import (
     EXHAUSTED,
@@ -51,6 +58,33 @@ def test_the_gate_ends_each_stream_as_decide_always_valid_does():
             n = decision.next_look
         assert (state[row], taken[row]) == (CODES[decision.state], n)
     assert set(state) == set(CODES.values())
+
+
+def test_the_gate_ends_each_stream_as_decide_moderated_does():
+    prior = Prior(variance=0.01**2, freedom=8.0)
+    streams = mixed_streams(MODERATED_LOOKS[-1])
+    state, taken = gate(streams, Rule(looks=MODERATED_LOOKS, borrowed=20), prior)
+    for row, values in enumerate(streams):
+        n = MODERATED_LOOKS[0]
+        while (decision := decide_moderated(list(values[:n]), prior, better_sign=-1)).next_look is not None:
+            n = decision.next_look
+        assert (state[row], taken[row]) == (CODES[decision.state], n)
+    assert set(state) == set(CODES.values())
+    fresh = streams[:, :MODERATED_CONFIRMATION]
+    found = confirmed(fresh, Rule(borrowed=20), prior)
+    assert [confirm_moderated(list(row), prior, better_sign=-1).confirmed for row in fresh] == list(found)
+    assert 0 < found.sum() < len(found)
+
+
+@pytest.mark.parametrize("moods", [0, 3])
+def test_with_the_spread_of_earlier_runs_the_same_code_raises_few_alarms_before_and_fewer_after(moods):
+    """At most twice the promised half per cent a side where the spread changes by a factor of four between runs."""
+    rule = Rule(looks=MODERATED_LOOKS, alpha=0.01, borrowed=20, moods=moods)
+    pool = 0.02 * np.random.default_rng(1).standard_normal(500)
+    (outcome,) = characteristics("w", pool, rule, 8000, np.random.default_rng(2), effects=[0.0])
+    assert outcome.before.low > 0.0
+    assert outcome.before.value < (0.01 if moods else 0.005)
+    assert outcome.after.value < 0.0005
 
 
 def test_confirmation_is_the_products():
