@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from bench.errors import StoreError
 from bench.metrics import Metric
-from bench.model import ArmResult, Estimate, Run
+from bench.model import ArmResult, Estimate, ExperimentResult, Run
 from bench.points import is_pair, is_shown, point_at, series_fingerprint, target_text
 from bench.wire import VERSION, canonical_sha, convert, plain
 from db import codec
