@@ -12,6 +12,9 @@ from bench.history import ChangePoint, Event, Point, Proof, ProofRequest, Regres
 from bench.model import Benchmark, Environment, ExperimentResult, Failure, Run, RunStatus, Target
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from bench.formats._record import Imported
     from bench.formats._upload import Upload
     from bench.night import Night
@@ -146,6 +149,19 @@ class Report(Protocol):
 
     def run(self, run: Run) -> str:
         """One run: what each variant gives over its baseline."""
+        ...
+
+
+class Detector(Protocol):
+    """Finds where a series changed. Pure and deterministic."""
+
+    name: str
+
+    def changes(self, values: NDArray[np.float64]) -> list[int]:
+        """First indices of new levels, ascending; 0 is none.
+
+        `values` are in units of their noise (bench.stats.noise.standardize), shape (n,), oldest first.
+        """
         ...
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
 import bench.commands
@@ -157,11 +158,20 @@ def test_the_examples_of_bridges_show_a_suite_to_the_other_tool(tmp_path, path, 
     assert says in done.stdout, done.stdout + done.stderr
 
 
+def test_the_detector_finds_its_change():
+    space = {}
+    exec(EXAMPLES["bench/detectors/halves.py"], space)
+    detector = space["HalvesDetector"](3.0)
+    assert detector.changes(np.repeat([0.0, 5.0], 10)) == [10]
+    assert detector.changes(np.zeros(20)) == detector.changes(np.zeros(0)) == []
+
+
 def test_every_example_is_run_by_a_test():
     """A python fence that no test above runs would rot."""
     ran = {*BENCHMARKS, "runners/devices/background.py", "bench/reports/fastest.py", "bench/commands/fastest.py",
            "bench/loaders/plain.py", "bench/sources/plain.py", "dashboard/views/commits.py",
-           "bench/formats/stopwatch.py", "benchmarks/ours.py", "tests/test_speed.py"}  # fmt: skip
+           "bench/detectors/halves.py", "bench/formats/stopwatch.py", "benchmarks/ours.py",
+           "tests/test_speed.py"}  # fmt: skip
     assert set(EXAMPLES) == ran
 
 

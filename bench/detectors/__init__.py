@@ -1,0 +1,1 @@
+"""Detectors of change points, one file each, all behind `bench.ports.Detector`. `bench.detect` puts them together."""
