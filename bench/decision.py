@@ -95,7 +95,7 @@ def describe(policy: Policy) -> str:
     """The rule in words, for reports."""
     error = f"error rate {percent(policy.alpha)} over all of them"
     if policy.always_valid:
-        words = f"judged after every launch from {FIRST_ALWAYS_VALID} on, {error} (always valid)"
+        words = f"judged after every launch, {error} (always valid)"
     elif policy.borrowed:
         runs = max(b.runs for b in policy.borrowed)
         words = f"judged after {_listed(MODERATED_LOOKS)} launches, {error}, with the variance of {runs} earlier runs"

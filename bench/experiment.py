@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
 from bench.decision import first_look
@@ -124,11 +125,12 @@ class ExperimentRunner:
 
     def _freeze(self) -> None:
         """One variant has one number of loops and samples, whichever target it runs at."""
+        continued = self.experiment.policy.loops
         first: dict[str, _Sampler] = {}
         for sampler in self._arms:
             if sampler.failure is None:
                 model = first.setdefault(sampler.arm.variant.name, sampler)
-                sampler.loops, sampler.samples = model.loops, model.samples
+                sampler.loops, sampler.samples = continued or model.loops, model.samples
                 sampler.rounds, sampler.call_ns = model.rounds, model.call_ns
 
     def launch(self, parents: Parents, imported_s: float = 0.0) -> float:
@@ -341,7 +343,7 @@ def run_experiments(
         progress.plan(
             [e.name for e in experiments],
             [e.policy.launches for e in experiments],
-            [e.policy.budget_s for e in experiments],
+            [inf if e.policy.always_valid and e.policy.budget_s is None else e.policy.budget_s for e in experiments],
         )
 
         def launch(group: ModuleRunner) -> None:

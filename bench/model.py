@@ -165,6 +165,7 @@ class Policy:
     memory_floor: float = 0.05  # smallest relative change of peak memory that is called one
     always_valid: bool = False  # a gate that is looked at after every launch and may be continued
     borrowed: tuple[Borrowed, ...] = ()  # a gate that decides on few launches, with the spread of earlier runs
+    loops: int = 0  # calls in a sample, from the comparison that is continued; 0: calibrated
     family: int = 0  # variants whose changes a gate judges together; 0: each alone, a confirmation follows
 
 

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from functools import partial
+from typing import Any
 
 from bench.compare import ArmComparison, RunComparison
+from bench.continuing import Begun, frozen, joined, variant_of
 from bench.decision import confirmation_launches
 from bench.experiment import run_experiments
 from bench.gate import enough, judge, verdicts, wants_confirmation
 from bench.model import Arm, Benchmark, Experiment, ExperimentResult, Policy, Run, Target, Variant
 from bench.policy import Rule, apply
 from bench.ports import Progress
-from bench.stats.sequential import LOOKS
+from bench.stats.sequential import LOOKS, MOST_ALWAYS_VALID
 
 GATE = Policy(launches=LOOKS[-1], gate=True, budget_s=60.0)
 """A gate's policy: looks up to 50 launches, a minute for each variant."""
+
+UNTIL_DECIDED = Policy(launches=MOST_ALWAYS_VALID, gate=True, always_valid=True)
+"""A gate without an end: judged after every launch, may be continued."""
 
 Keep = Callable[[int, ExperimentResult], None]
 
@@ -67,29 +73,55 @@ def measure_pairs(
     path: Sequence[str],
     progress: Progress,
     keep: Keep,
+    begun: Begun = Begun(),  # noqa: B008 - frozen and empty
 ) -> Paired:
     """Round-robin until every experiment is decided or its budget is spent, then confirm regressions.
 
     `keep(index, result)` is told every step; confirmations count on after the experiments. Those of a
-    family are not confirmed.
+    family are not confirmed. What was `begun` goes on where it stood.
     """
-    results, interrupted = run_experiments(
-        experiments, device=device, path=path, progress=progress, finished=keep, enough=enough
+    measure = partial(run_experiments, device=device, path=path, progress=progress)
+    results, interrupted = _decide(experiments, measure, keep, begun)
+    suspects = [e for e, r in zip(experiments, results, strict=True) if not e.policy.family and _suspected(r)]
+    known = [begun.again[variant_of(e)] for e in suspects if variant_of(e) in begun.again]
+    for offset, confirmation in enumerate(known, len(experiments)):
+        keep(offset, confirmation)
+    results += known
+    again = [_confirmation(e) for e in suspects if variant_of(e) not in begun.again]
+    if again and not interrupted:
+        progress.message(f"measuring again with fresh launches: {', '.join(map(variant_of, again))}")
+        before = len(results)
+        fresh, interrupted = measure(again, finished=lambda index, result: keep(before + index, result))
+        results += fresh
+    return Paired(comparisons=tuple(verdicts(results)), results=tuple(results), interrupted=interrupted)
+
+
+def _decide(
+    experiments: Sequence[Experiment], measure: Callable[..., Any], keep: Keep, begun: Begun
+) -> tuple[list[ExperimentResult], bool]:
+    """A result for each experiment: of what was decided before, the earlier one."""
+    results = {i: r for i, e in enumerate(experiments) if (r := begun.first.get(variant_of(e))) and enough(r)}
+    for index, result in results.items():
+        keep(index, result)
+    undecided = [i for i in range(len(experiments)) if i not in results]
+    if not undecided:
+        return list(results.values()), False
+
+    def whole(fresh: ExperimentResult) -> ExperimentResult:
+        earlier = begun.first.get(variant_of(fresh.experiment))
+        return fresh if earlier is None else joined(earlier, fresh)
+
+    fresh, interrupted = measure(
+        [frozen(experiments[i], begun.first.get(variant_of(experiments[i]))) for i in undecided],
+        enough=lambda result: enough(whole(result)),
+        finished=lambda index, result: keep(undecided[index], whole(result)),
     )
-    suspects = [
-        i
-        for i, result in enumerate(results)
-        if not result.experiment.policy.family and wants_confirmation(judge(result))
-    ]
-    if suspects and not interrupted:
-        again = [_confirmation(experiments[i]) for i in suspects]
-        progress.message(f"measuring again with fresh launches: {', '.join(e.arms[1].variant.name for e in again)}")
-        fresh, interrupted = run_experiments(
-            again, device=device, path=path, progress=progress,
-            finished=lambda index, result: keep(len(experiments) + index, result),
-        )  # fmt: skip
-        results = (*results, *fresh)
-    return Paired(comparisons=tuple(verdicts(results)), results=results, interrupted=interrupted)
+    results |= {i: whole(result) for i, result in zip(undecided, fresh, strict=True)}
+    return [results[i] for i in range(len(experiments))], interrupted
+
+
+def _suspected(result: ExperimentResult) -> bool:
+    return wants_confirmation(judge(result))
 
 
 def _confirmation(suspect: Experiment) -> Experiment:

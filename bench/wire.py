@@ -122,7 +122,7 @@ def canonical_sha(run: Run) -> str:
     _drop_silent(values, "quarantine")
     _drop_silent(values["machine"], "named")
     for experiment in values["experiments"]:
-        _drop_silent(experiment["experiment"]["policy"], "always_valid", "borrowed", "family")
+        _drop_silent(experiment["experiment"]["policy"], "always_valid", "borrowed", "loops", "family")
         for launch in experiment["launches"]:
             _drop_silent(launch, "load", "forked")
             for seen in launch["rounds"]:

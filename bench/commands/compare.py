@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from bench.compare import RunComparison
     from bench.config import Config
-    from bench.model import Failure, Revision, Target
+    from bench.model import Failure, Policy, Revision, Target
     from bench.ports import Store
     from bench.targets.parse import SideSpec
 
@@ -47,6 +47,9 @@ FORMATS = ("text", "json", "markdown", "junit", "github")
 @database_option
 @click.option("--budget", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds per variant.")
 @click.option("--launches", type=click.IntRange(6, 50), default=50, show_default=True, help="Most pairs per variant.")
+@click.option("--until-decided", is_flag=True,
+              help="Judge after every launch and go on until decided, Ctrl-C or a --budget that is given.")  # fmt: skip
+@click.option("--continue", "continued", metavar="RUN", help="Add launches to a stored --until-decided comparison.")
 @click.option("--confirm/--no-confirm", default=True, show_default=True, help="Measure regressions again.")
 @click.option("--borrow/--no-borrow", default=True, show_default=True,
               help="Let earlier runs' spread decide expensive launches.")  # fmt: skip
@@ -136,6 +139,8 @@ def _measured(
     python: str | None,
     budget: float,
     launches: int,
+    until_decided: bool,
+    continued: str | None,
     confirm: bool,
     borrow: bool,
     measure_identical: bool,
@@ -143,13 +148,14 @@ def _measured(
     **sources: Any,
 ) -> RunComparison:
     import secrets
-    from dataclasses import replace
 
     from bench.borrowing import borrow as borrowed
     from bench.compare import ArmComparison, RunComparison
+    from bench.continuing import Begun
+    from bench.continuing import begun as continuation
     from bench.errors import MissingError
     from bench.model import Verdict
-    from bench.paired import GATE, measure_pairs, plan_pairs
+    from bench.paired import measure_pairs, plan_pairs
     from bench.plan import select
     from bench.targets import identical
     from runners.machine import read_machine
@@ -160,7 +166,7 @@ def _measured(
     say_problems(found.problems)
     chosen = select(found.benchmarks, selectors, None if selectors else config.profile)
     experiments = plan_pairs(
-        found.benchmarks, chosen, base, head, policy=replace(GATE, budget_s=budget, launches=launches),
+        found.benchmarks, chosen, base, head, policy=_policy(budget, launches, until_decided or continued is not None),
         seed=secrets.randbelow(2**31) if seed is None else seed, rules=config.policy, confirm=confirm,
     )  # fmt: skip
     if not experiments:
@@ -168,7 +174,11 @@ def _measured(
     machine = read_machine(config.tags)
     if borrow:
         experiments = borrowed(experiments, store, machine.fingerprint)
+    earlier = None if continued is None else load_run(store, continued)
+    begun = Begun() if earlier is None else continuation(earlier, experiments, machine.fingerprint)
     notes = [*_suite_notes(found.problems), *_rule_notes(config), trust(store, machine.fingerprint)]
+    if earlier is not None:
+        notes.insert(0, f"continues run {earlier.key[:8]}, whose launches count")
     if not measure_identical and identical(base, head):
         same = "both sides run the same bytes: nothing to measure"
         names = [e.arms[0].variant.name for e in experiments]
@@ -184,15 +194,34 @@ def _measured(
         target=head,
     ) as recorder:
         paired = measure_pairs(
-            experiments, device=DEVICE, path=source.path, progress=recorder.progress, keep=recorder.keep
+            experiments, device=DEVICE, path=source.path, progress=recorder.progress, keep=recorder.keep, begun=begun
         )
         run = recorder.store(paired.results, interrupted=paired.interrupted)
     note(f"stored as {run.key[:8]}")
     if paired.interrupted:
         notes.insert(0, "interrupted: this is what was known then")
+    if experiments[0].policy.always_valid:
+        note(f"to add launches: bench compare with the same sides, and --continue {run.key[:8]}")
     return RunComparison(
         base=base.label, head=head.label, arms=paired.comparisons, machine=machine.label, notes=tuple(notes)
     )
+
+
+def _policy(budget: float, launches: int, until_decided: bool) -> Policy:
+    """Of all variants, before the rules of the configuration."""
+    from dataclasses import replace
+
+    from click.core import ParameterSource
+
+    from bench.errors import UsageError
+    from bench.paired import GATE, UNTIL_DECIDED
+
+    if not until_decided:
+        return replace(GATE, budget_s=budget, launches=launches)
+    source = click.get_current_context().get_parameter_source
+    if source("launches") is not ParameterSource.DEFAULT:
+        raise UsageError("--launches plans looks beforehand; leave it out with --until-decided, or give a --budget.")
+    return replace(UNTIL_DECIDED, budget_s=None if source("budget") is ParameterSource.DEFAULT else budget)
 
 
 def _targets(

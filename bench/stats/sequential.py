@@ -49,7 +49,7 @@ from bench.stats.boundaries import LOOKS, NOMINAL
 from bench.stats.location import Interval, trimmed_error, trimmed_mean
 
 __all__ = [
-    "ALPHA", "CONFIRMATION_LAUNCHES", "CONFIRMATION_LEVEL", "FIRST_ALWAYS_VALID", "LOOKS",
+    "ALPHA", "CONFIRMATION_LAUNCHES", "CONFIRMATION_LEVEL", "FIRST_ALWAYS_VALID", "LOOKS", "MOST_ALWAYS_VALID",
     "Confirmation", "Decision", "State", "always_valid_interval", "always_valid_quantile", "check_policy", "confirm",
     "decide", "decide_always_valid", "interval_at_look", "judge", "log_bayes_factor", "next_look", "nominal_p",
     "overall_p", "schedule", "student_interval", "studentized",
@@ -64,6 +64,9 @@ CONFIRMATION_LEVEL = 0.05
 
 FIRST_ALWAYS_VALID = 6
 """First launch count with an always-valid interval: as early as the first look."""
+
+MOST_ALWAYS_VALID = 3000
+"""Launches up to which the trimmed interval was tried (above)."""
 
 MIXTURE = 1.0
 """g: effects of about one launch's spread are expected, where the interval is then narrowest."""

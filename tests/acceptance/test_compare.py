@@ -333,6 +333,31 @@ def test_interrupted_in_the_middle_it_prints_and_stores_what_is_known(slower, un
     assert not list(slower.folder.glob(".bench/spool/*"))
 
 
+def test_until_decided_goes_on_after_an_interruption_and_every_launch_counts(slower, until_spooled):
+    sides = ("compare", "main", "slow", "shopping.work", "--no-confirm")
+    process = slower.start(*sides, "--until-decided")
+    until_spooled(slower)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert "--continue" in err
+    begun = decode_run(slower("export", "latest")[0].encode())
+    (first,) = begun.experiments
+    assert first.launches
+    out, _ = slower(*sides, "--continue", begun.key[:8], "--json", code=Exit.REGRESSION)
+    (variant,) = json.loads(out)["variants"]
+    assert variant["verdict"] == "regressed"
+    assert "always valid" in variant["rule"]
+    run = decode_run(slower("export", "latest")[0].encode())
+    whole = run.experiments[0]
+    assert variant["launches"] == len(whole.launches) > len(first.launches)
+    assert whole.launches[: len(first.launches)] == first.launches
+    assert [launch.index for launch in whole.launches] == list(range(len(whole.launches)))
+    turned = slower("compare", "slow", "main", "shopping.work", "--continue", "latest", code=Exit.USAGE)[1]
+    assert "launches of other code cannot be added" in turned
+    planned = slower(*sides, "--until-decided", "--launches", "9", code=Exit.USAGE)[1]
+    assert "--launches plans looks beforehand" in planned
+
+
 def test_a_stored_run_against_a_commit_is_one_sentence(project):
     for sides in (("latest", "main"), ("main", "latest"), ("run:beef", "main")):
         text = project.sentence("compare", *sides, code=Exit.USAGE)
