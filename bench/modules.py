@@ -48,6 +48,7 @@ class ModuleRunner:
 
         A rehearsal leaves no trace in the parents: they are those of the first launch too.
         """
+        progress.rehearsing(next(iter(self._runners)))
         parents = self._open(self._runners)
         try:
             for index, runner in self._runners.items():

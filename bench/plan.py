@@ -109,6 +109,8 @@ def _nothing(selector: Selector, benchmarks: Sequence[Benchmark], profile: str |
             return f"{selector.text!r} matches no variant of {benchmark.name}; its axes are {axes or 'none'}."
     names = sorted({b.name for b in benchmarks} | {b.suite for b in benchmarks})
     close = difflib.get_close_matches(selector.pattern, names, n=1)
+    if any(selector.pattern in name for name in names):
+        close = [f"'*{selector.pattern}*'"]
     hint = f"did you mean {close[0]}?" if close else "`bench list` shows what there is."
     return f"{selector.text!r} matches no benchmark; {hint}"
 

@@ -33,8 +33,8 @@ class Source(Protocol):
 
     name: str
 
-    def discover(self, target: Target) -> Discovery:
-        """All benchmarks as seen from `target`."""
+    def discover(self, target: Target, patterns: Sequence[str] = ()) -> Discovery:
+        """All benchmarks as seen from `target`; with `patterns` of their names, at least those that match one."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +13,7 @@ from bench.commands._shared import note
 if TYPE_CHECKING:
     from bench.config import Config
     from bench.model import Revision, Target
-    from bench.ports import Suites
+    from bench.ports import Discovery, Suites
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -106,6 +106,21 @@ def target_of(config: Config, python: str | None, chosen: Mapping[str, Any]) -> 
     spec = SideSpec(text=f"python:{python}", python=python)
     built = resolve(spec, project=config.root, cache=config.cache, requirements=requirements_for(chosen), say=note)
     return replace(built, label=here.label)  # one interpreter needs no name in every row; the environment has it
+
+
+def discover(source: Suites, target: Target, selectors: Sequence[str]) -> Discovery:
+    """What `selectors` name at `target`, without importing more of the suite than that takes.
+
+    Where one of them names nothing, everything is looked at: the message must know what there is.
+    """
+    from bench.plan import parse
+
+    note("looking for benchmarks")
+    wanted = [parse(text) for text in selectors]
+    found = source.discover(target, [selector.pattern for selector in wanted])
+    if all(any(selector.matches(b) for b in found.benchmarks) for selector in wanted):
+        return found
+    return source.discover(target)
 
 
 def _is_path(config: Config, place: str) -> bool:

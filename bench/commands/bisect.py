@@ -10,7 +10,7 @@ import click
 
 from bench.commands._measuring import say_problems
 from bench.commands._shared import config_of, database_option, note, opened, suites_option, width, write
-from bench.commands._sources import requirements_for, revision_named, source_of, source_options
+from bench.commands._sources import discover, requirements_for, revision_named, source_of, source_options
 
 if TYPE_CHECKING:
     from bench.commands._lab import TargetLab
@@ -103,7 +103,7 @@ def _search(
 
     changes = _changes(config, lab, package, good, bad, first_parent)
     lab.requirements = tuple(requirements_for(rest))
-    source, found = _discover(config, lab, suite_from, changes, rest)
+    source, found = _discover(config, lab, suite_from, changes, selector, rest)
     question = _question(config, found, selector, metric, changes, step_budget=rest["step_budget"],
                          launches=rest["launches"])  # fmt: skip
     lab.ready(question.benchmark, question.variant_params, source, question.policy)
@@ -139,14 +139,19 @@ def _changes(
 
 
 def _discover(
-    config: Config, lab: TargetLab, suite_from: str, changes: tuple[Change, ...], sources: dict[str, Any]
+    config: Config,
+    lab: TargetLab,
+    suite_from: str,
+    changes: tuple[Change, ...],
+    selector: str,
+    sources: dict[str, Any],
 ) -> tuple[Suites, Discovery]:
     good, bad = (lab.target(change.name) for change in (changes[0], changes[-1]))
     revision: Revision | None = (good if suite_from == "good" else bad).revision
     if suite_from not in ("good", "bad"):
         revision = revision_named(config, suite_from, "good, bad")
     source = source_of(config, sources, revision)
-    found = source.discover(good if suite_from == "good" else bad)
+    found = discover(source, good if suite_from == "good" else bad, [selector])
     say_problems(found.problems)
     return source, found
 

@@ -20,7 +20,7 @@ from bench.commands._shared import (
     width,
     write,
 )
-from bench.commands._sources import requirements_for, revision_named, source_of, source_options
+from bench.commands._sources import discover, requirements_for, revision_named, source_of, source_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -162,7 +162,7 @@ def _measured(
 
     base, head = _targets(config, left, right, python, requirements_for(sources))
     source = source_of(config, sources, _suite_revision(config, suite_from, base, head))
-    found = source.discover(base if suite_from == "base" else head)
+    found = discover(source, base if suite_from == "base" else head, selectors)
     say_problems(found.problems)
     chosen = select(found.benchmarks, selectors, None if selectors else config.profile)
     experiments = plan_pairs(

@@ -19,7 +19,7 @@ from bench.commands._shared import (
     width,
     write,
 )
-from bench.commands._sources import source_of, source_options, target_of
+from bench.commands._sources import discover, source_of, source_options, target_of
 
 if TYPE_CHECKING:
     from bench.errors import Exit
@@ -69,7 +69,7 @@ def command(
     config = config_of(suites=suites, database=database, profile=profile, tags=tags, canary=canary)
     with opened(config) as store:  # an unusable database is found out before anything is measured
         source, target = source_of(config, sources), target_of(config, python, sources)
-        found = source.discover(target)
+        found = discover(source, target, selectors)
         say_problems(found.problems)
         seed = secrets.randbelow(2**31) if seed is None else seed
         experiments = plan(

@@ -2,7 +2,7 @@
 
 A loader has the functions
 
-    discover(places, skip, announce) -> {"benchmarks": [...], "path": [...], "problems": [...]}
+    discover(places, skip, announce, patterns) -> {"benchmarks": [...], "path": [...], "problems": [...]}
     load(source, device, params) -> bench.api.Work
 
 and, where its suites are modules that are imported, what all variants of one share:

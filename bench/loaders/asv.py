@@ -47,6 +47,7 @@ from bench.api import Skip, Work
 from bench.loaders import paths
 from bench.loaders.asv_words import OBJECT_SIZE, axes, tracked
 from bench.loaders.native import problem_of
+from bench.loaders.scope import left_out
 from bench.measure.meters.children import peak_children_bytes
 from bench.model import Scalar
 from bench.ports import Device
@@ -69,8 +70,13 @@ def _runner() -> tuple[ModuleType, dict[type, str]]:
     return discovery, {t: t.__name__.removesuffix("Benchmark").lower() for t in types}
 
 
-def discover(places: Sequence[str], skip: Sequence[str], announce: Callable[[str], None]) -> dict[str, Any]:
-    """Import the modules of each benchmark folder, loudly. See bench.loaders.native.discover."""
+def discover(
+    places: Sequence[str], skip: Sequence[str], announce: Callable[[str], None], patterns: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Import the modules of each benchmark folder, loudly. See bench.loaders.native.discover.
+
+    A function that gives itself another module's name (`benchmark_name`) is not found by a pattern for that.
+    """
     benchmarks: list[dict[str, Any]] = []
     problems: list[dict[str, str]] = []
     path: list[str] = []
@@ -99,7 +105,7 @@ def discover(places: Sequence[str], skip: Sequence[str], announce: Callable[[str
             problems.append(problem_of(root.name, error))
             continue
         for name in _module_names(root.name, [str(root)]):
-            if name in skip:
+            if name in skip or left_out(_suite_of(name), patterns):
                 continue
             if name != root.name:
                 announce(name)
@@ -127,6 +133,11 @@ def _module_names(package: str, folders: list[str]) -> Iterator[str]:
             yield name
 
 
+def _suite_of(module: str) -> str:
+    """Its name without the package, which itself is a suite too."""
+    return module.partition(".")[2] or module
+
+
 def _in_module(module: ModuleType, discovery: ModuleType) -> Iterator[Any]:
     """Benchmarks of one module, or the errors of those that cannot be made; asv's rules of what is one."""
 
@@ -150,7 +161,7 @@ def _in_module(module: ModuleType, discovery: ModuleType) -> Iterator[Any]:
 
 
 def _describe(benchmark: Any, root: str, module: ModuleType, kind: str) -> dict[str, Any]:
-    suite = module.__name__.partition(".")[2] or root
+    suite = _suite_of(module.__name__)
     title = inspect.getdoc(benchmark.func) or benchmark.pretty_name or ""
     found: dict[str, Any] = {
         "name": benchmark.name,

@@ -18,6 +18,7 @@ from typing import Any
 
 from bench.api import MARK, Work
 from bench.loaders import paths
+from bench.loaders.scope import left_out
 from bench.model import Benchmark, Scalar
 from bench.ports import Device
 
@@ -42,17 +43,23 @@ def _names(folders: list[str]) -> list[str]:
     return sorted(m.name for m in pkgutil.iter_modules(folders) if not m.ispkg and not m.name.startswith("_"))
 
 
-def discover(places: Sequence[str], skip: Sequence[str], announce: Callable[[str], None]) -> dict[str, Any]:
+def discover(
+    places: Sequence[str], skip: Sequence[str], announce: Callable[[str], None], patterns: Sequence[str] = ()
+) -> dict[str, Any]:
     """Import everything. Returns {benchmarks, path, problems} as plain values.
 
     `skip` names modules that killed an earlier worker; `announce` is told each name before its import.
+    Modules without anything that `patterns` could name are left out (bench.loaders.scope).
     """
-    benchmarks, path, problems = find(places, skip, announce)
+    benchmarks, path, problems = find(places, skip, announce, patterns)
     return {"benchmarks": [asdict(benchmark) for benchmark in benchmarks], "path": path, "problems": problems}
 
 
 def find(
-    places: Sequence[str], skip: Sequence[str] = (), announce: Callable[[str], None] = lambda name: None
+    places: Sequence[str],
+    skip: Sequence[str] = (),
+    announce: Callable[[str], None] = lambda name: None,
+    patterns: Sequence[str] = (),
 ) -> tuple[list[Benchmark], list[str], list[dict[str, str]]]:
     """(benchmarks, entries for bench.loaders.paths, problems) of the places, with all modules imported here."""
     benchmarks: list[Benchmark] = []
@@ -73,7 +80,7 @@ def find(
             problems.append(problem_of(place, error))
             continue
         for name in names:
-            if name in skip:
+            if name in skip or left_out(name.rpartition(".")[2], patterns):
                 continue
             announce(name)
             try:

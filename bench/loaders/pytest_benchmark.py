@@ -31,6 +31,7 @@ from typing import Any
 from bench.api import Skip, Work, fingerprint
 from bench.loaders.benchmark_fixture import BenchmarkFixture, Hold
 from bench.loaders.native import problem_of
+from bench.loaders.scope import left_out
 from bench.model import Scalar
 from bench.ports import Device
 
@@ -51,7 +52,9 @@ QUIET = {
 """Installed plugins that would trace the timed code, move it elsewhere, or end it: the option that stops them."""
 
 
-def discover(places: Sequence[str], skip: Sequence[str], announce: Callable[[str], None]) -> dict[str, Any]:
+def discover(
+    places: Sequence[str], skip: Sequence[str], announce: Callable[[str], None], patterns: Sequence[str] = ()
+) -> dict[str, Any]:
     """Collect the tests of each place. See bench.loaders.native.discover; a module is named by its file."""
     benchmarks: dict[str, dict[str, Any]] = {}
     problems: list[dict[str, str]] = []
@@ -64,7 +67,7 @@ def discover(places: Sequence[str], skip: Sequence[str], announce: Callable[[str
                 {"module": place, "message": "is not there; name a folder or a file of tests", "detail": ""}
             )
             continue
-        collector = _Collector(place, skip, announce)
+        collector = _Collector(place, skip, announce, patterns)
         code, said = _pytest(["--collect-only", "--maxfail=0", place], collector)
         problems += collector.problems
         if code is pytest.ExitCode.USAGE_ERROR or code is pytest.ExitCode.INTERNAL_ERROR:
@@ -161,15 +164,20 @@ class _Plugin:
 class _Collector(_Plugin):
     """Collects without running."""
 
-    def __init__(self, place: str, skip: Sequence[str], announce: Callable[[str], None]) -> None:
+    def __init__(
+        self, place: str, skip: Sequence[str], announce: Callable[[str], None], patterns: Sequence[str]
+    ) -> None:
         self.benchmarks: dict[str, dict[str, Any]] = {}
         self.problems: list[dict[str, str]] = []
         self._place = Path(place).resolve()
         self._skip = skip
         self._announce = announce
+        self._patterns = patterns
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
-        return True if os.path.relpath(collection_path) in self._skip else None
+        if os.path.relpath(collection_path) in self._skip:
+            return True
+        return True if collection_path.is_file() and left_out(self._suite(collection_path), self._patterns) else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> None:
@@ -189,8 +197,7 @@ class _Collector(_Plugin):
                 self._keep(item, settings)
 
     def _keep(self, item: pytest.Function, settings: str) -> None:
-        file = item.path if self._place.is_file() else item.path.relative_to(self._place)
-        suite = ".".join(file.with_suffix("").parts) if not self._place.is_file() else file.stem
+        suite = self._suite(item.path)
         tail, case = _tail(item), _case(item)
         name = f"{suite}.{tail.replace('::', '.')}"
         if name not in self.benchmarks:
@@ -202,6 +209,11 @@ class _Collector(_Plugin):
             }  # fmt: skip
         if case is not None:
             self.benchmarks[name]["axes"]["case"].append(case)
+
+    def _suite(self, file: Path) -> str:
+        if self._place.is_file() or not file.is_relative_to(self._place):
+            return file.stem
+        return ".".join(file.relative_to(self._place).with_suffix("").parts)
 
 
 def _version(function: Callable[..., Any]) -> str:

@@ -17,7 +17,7 @@ from bench.measure.session import ArmFailed, Session, WorkerProcess
 from bench.metrics import PEAK_MEMORY
 from bench.model import Benchmark, Failure, Target
 
-START_S = 120.0
+START_S = 300.0
 """What starting an interpreter and importing a suite may take, on top of a benchmark's own timeout.
 
 Suites exist that compute their data when they are imported: networkx's needs 20 s of CPU time for it.

@@ -111,7 +111,7 @@ class Worker:
         """Import every module of the places, telling the session which before each."""
         loader = importlib.import_module(request["loader"])
         found: Message = loader.discover(
-            request["places"], request["skip"], lambda name: self._channel.send({"module": name})
+            request["places"], request["skip"], lambda name: self._channel.send({"module": name}), request["patterns"]
         )
         return found
 

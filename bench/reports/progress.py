@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from bench.reports.format import duration
+from bench.stats.boundaries import LOOKS
 
 QUIET_S = 10.0
 """Least time between two lines in a log."""
@@ -46,7 +47,10 @@ class Estimator:
         total = 0.0
         for left, seconds, budget in zip(self.left, self._seconds, self._budgets, strict=True):
             rest = left * (sum(seconds) / len(seconds) if seconds else mean)
-            total += rest if budget is None or not left else min(rest, max(0.0, budget - sum(seconds)))
+            if budget is not None and left:  # it ends no experiment before its first look
+                mine = rest / left
+                rest = min(rest, max(0.0, budget - sum(seconds), (LOOKS[0] - len(seconds)) * mine))
+            total += rest
         return total
 
     def words(self) -> str:

@@ -39,7 +39,7 @@ class CommandSource:
         self._timeout_s = timeout_s
         self.path: tuple[str, ...] = ()
 
-    def discover(self, target: Target) -> Discovery:
+    def discover(self, target: Target, patterns: Sequence[str] = ()) -> Discovery:
         """See bench.ports.Source; nothing is started."""
         benchmark = Benchmark(
             name="command", version=VERSION, suite="command", source="", loader=LOADER,

@@ -10,7 +10,7 @@ from bench.model import Benchmark, Failure, FailureKind, Target
 from bench.ports import Discovery
 from bench.wire import convert
 
-TIMEOUT_S = 180.0
+TIMEOUT_S = 300.0
 """For importing one suite module."""
 
 
@@ -27,8 +27,11 @@ class WorkerSource:
         self._places = list(places)
         self.path: tuple[str, ...] = ()
 
-    def discover(self, target: Target) -> Discovery:
-        """See bench.ports.Source. A module that kills its process is a problem, the rest is found."""
+    def discover(self, target: Target, patterns: Sequence[str] = ()) -> Discovery:
+        """See bench.ports.Source. A module that kills its process is a problem, the rest is found.
+
+        Modules that cannot hold what `patterns` name are not imported: that may take minutes.
+        """
         skip: list[str] = []
         deaths: list[Failure] = []
         with Session() as session:
@@ -36,7 +39,10 @@ class WorkerSource:
                 module = ""
                 worker = session.start(target, threads=1, hash_seed=0)
                 try:
-                    answer = worker.ask_raw("discover", TIMEOUT_S, loader=self.loader, places=self._places, skip=skip)
+                    answer = worker.ask_raw(
+                        "discover", TIMEOUT_S, loader=self.loader, places=self._places, skip=skip,
+                        patterns=list(patterns),
+                    )  # fmt: skip
                     while "module" in answer:
                         module = answer["module"]
                         answer = worker.next_message("discover", TIMEOUT_S)
