@@ -20,6 +20,7 @@ from bench.stats.moderated import (
 from bench.stats.multiplicity import always_valid_p_value, sequential_p_value
 from bench.stats.sequential import (
     CONFIRMATION_LAUNCHES,
+    EARLY_CONFIRMATIONS,
     FIRST_ALWAYS_VALID,
     LOOKS,
     Confirmation,
@@ -47,6 +48,11 @@ def is_look(policy: Policy, launches: int) -> bool:
 def confirmation_launches(policy: Policy) -> int:
     """Fresh launches of a confirmation."""
     return MODERATED_CONFIRMATION if policy.borrowed else CONFIRMATION_LAUNCHES
+
+
+def may_confirm_early(policy: Policy, launches: int) -> bool:
+    """Whether a confirmation is judged after so few launches."""
+    return not policy.borrowed and launches in EARLY_CONFIRMATIONS
 
 
 def decision(

@@ -12,12 +12,12 @@ from dataclasses import replace
 from math import exp, isnan, log, log1p
 
 from bench.compare import ArmComparison, compare_results, log_ratios, variant_verdict
-from bench.decision import confirmation, decision, describe, is_look, p_value
+from bench.decision import confirmation, decision, describe, is_look, may_confirm_early, p_value
 from bench.disturbance import BUSY, causes, disturbance
 from bench.metrics import CPU_TIME, TIME, Better, Kind, Summary
 from bench.model import ArmResult, Comparison, Estimate, ExperimentResult, FailureKind, Verdict
 from bench.stats.multiplicity import benjamini_hochberg
-from bench.stats.sequential import Decision, State
+from bench.stats.sequential import Confirmation, Decision, State
 
 CPU_BOUND = 0.9
 """CPU time / wall time of an undisturbed sample from which a call counts as computing, not waiting."""
@@ -182,24 +182,35 @@ def _sign(comparison: Comparison) -> int:
 def confirmed(first: ArmComparison, fresh: ExperimentResult) -> ArmComparison:
     """The suspicion `first` after a confirmation with fresh launches: kept, or taken back to INCONCLUSIVE.
 
-    Fewer launches than were planned decide nothing: the level of the test is that of all of them.
+    Fewer launches than were planned confirm what is clear by then, and take back nothing: the level of
+    the test is that of all of them.
     """
     base, head = fresh.results
     planned = fresh.experiment.policy.launches
     if _failure(base, head) or not first.comparisons:
         return replace(first, reason=_join(first.reason, "the confirmation could not be measured"))
-    if len(fresh.launches) < planned:
+    answer = _repeated(first, fresh)
+    if len(fresh.launches) < planned and not confirms_early(first, fresh):
         why = f"the confirmation was interrupted after {len(fresh.launches)} of {planned} launches"
         return replace(first, reason=_join(first.reason, why))
-    basis = first.basis or TIME.name
-    policy = fresh.experiment.policy
-    suspect = next(c for c in first.comparisons if c.metric.name == basis)
-    floor = policy.memory_floor if suspect.metric.kind is Kind.MEMORY else policy.floor
-    answer = confirmation(log_ratios(fresh, basis), policy, basis, better_sign=_sign(suspect), floor=floor)
     ratio = f"{exp(answer.interval.value):.3f}×, {answer.interval.n} fresh launches"
     if answer.confirmed:
         return replace(first, confirmed=True, reason=_join(first.reason, f"confirmed ({ratio})"))
     return replace(_withdrawn(first, f"regressed at first, not confirmed ({ratio})"), confirmed=False)
+
+
+def confirms_early(first: ArmComparison, fresh: ExperimentResult) -> bool:
+    """Whether the confirmation of `first` needs no more launches: what regressed did so clearly again."""
+    if not may_confirm_early(fresh.experiment.policy, len(fresh.launches)):
+        return False
+    return not _failure(*fresh.results) and _repeated(first, fresh).confirmed
+
+
+def _repeated(first: ArmComparison, fresh: ExperimentResult) -> Confirmation:
+    basis, policy = first.basis or TIME.name, fresh.experiment.policy
+    suspect = next(c for c in first.comparisons if c.metric.name == basis)
+    floor = policy.memory_floor if suspect.metric.kind is Kind.MEMORY else policy.floor
+    return confirmation(log_ratios(fresh, basis), policy, basis, better_sign=_sign(suspect), floor=floor)
 
 
 def wants_confirmation(comparison: ArmComparison) -> bool:

@@ -12,7 +12,7 @@ from bench.compare import ArmComparison, RunComparison
 from bench.continuing import Begun, frozen, joined, variant_of
 from bench.decision import confirmation_launches
 from bench.experiment import run_experiments
-from bench.gate import enough, judge, verdicts, wants_confirmation
+from bench.gate import confirms_early, enough, judge, verdicts, wants_confirmation
 from bench.model import Arm, Benchmark, Experiment, ExperimentResult, Policy, Run, Target, Variant
 from bench.policy import Rule, apply
 from bench.ports import Progress
@@ -91,7 +91,12 @@ def measure_pairs(
     if again and not interrupted:
         progress.message(f"measuring again with fresh launches: {', '.join(map(variant_of, again))}")
         before = len(results)
-        fresh, interrupted = measure(again, finished=lambda index, result: keep(before + index, result))
+        suspected = {variant_of(r.experiment): judge(r) for r in results[: len(experiments)]}
+        fresh, interrupted = measure(
+            again,
+            enough=lambda result: confirms_early(suspected[variant_of(result.experiment)], result),
+            finished=lambda index, result: keep(before + index, result),
+        )
         results += fresh
     return Paired(comparisons=tuple(verdicts(results)), results=tuple(results), interrupted=interrupted)
 

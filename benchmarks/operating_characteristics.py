@@ -50,6 +50,8 @@ from bench.stats.sequential import (
     ALPHA,
     CONFIRMATION_LAUNCHES,
     CONFIRMATION_LEVEL,
+    EARLY_CONFIRMATIONS,
+    EARLY_LEVEL,
     FIRST_ALWAYS_VALID,
     LOOKS,
     always_valid_quantile,
@@ -149,7 +151,8 @@ def moderated(launches: Array, prior: Prior) -> tuple[Array, Array, float]:
 def confirmed(launches: Array, rule: Rule, prior: Prior | None = None) -> NDArray[np.bool_]:
     """Which rows of fresh launches repeat a regression."""
     centre, error, freedom = yuen(launches) if prior is None else moderated(launches, prior)
-    return (centre - float(stdtrit(freedom, 1 - CONFIRMATION_LEVEL)) * error > 0) & (centre > log1p(rule.floor / 2))
+    level = CONFIRMATION_LEVEL if prior else CONFIRMATION_LEVEL - len(EARLY_CONFIRMATIONS) * EARLY_LEVEL
+    return (centre - float(stdtrit(freedom, 1 - level)) * error > 0) & (centre > log1p(rule.floor / 2))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

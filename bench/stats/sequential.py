@@ -49,10 +49,10 @@ from bench.stats.boundaries import LOOKS, NOMINAL
 from bench.stats.location import Interval, trimmed_error, trimmed_mean
 
 __all__ = [
-    "ALPHA", "CONFIRMATION_LAUNCHES", "CONFIRMATION_LEVEL", "FIRST_ALWAYS_VALID", "LOOKS", "MOST_ALWAYS_VALID",
-    "Confirmation", "Decision", "State", "always_valid_interval", "always_valid_quantile", "check_policy", "confirm",
-    "decide", "decide_always_valid", "interval_at_look", "judge", "log_bayes_factor", "next_look", "nominal_p",
-    "overall_p", "schedule", "student_interval", "studentized",
+    "ALPHA", "CONFIRMATION_LAUNCHES", "CONFIRMATION_LEVEL", "EARLY_CONFIRMATIONS", "EARLY_LEVEL",
+    "FIRST_ALWAYS_VALID", "LOOKS", "MOST_ALWAYS_VALID", "Confirmation", "Decision", "State", "always_valid_interval",
+    "always_valid_quantile", "check_policy", "confirm", "decide", "decide_always_valid", "interval_at_look", "judge",
+    "log_bayes_factor", "next_look", "nominal_p", "overall_p", "schedule", "student_interval", "studentized",
 ]  # fmt: skip
 
 ALPHA = 0.01
@@ -61,6 +61,15 @@ ALPHA = 0.01
 CONFIRMATION_LAUNCHES = 18
 CONFIRMATION_LEVEL = 0.05
 """One-sided. 18 launches at 5 % keep a suite of 100 benchmarks under 1 % false alarms (design, section 6)."""
+
+EARLY_CONFIRMATIONS = LOOKS[:3]
+EARLY_LEVEL = 0.0005
+"""Launches after which a confirmation may end as confirmed, and the one-sided level that this takes.
+
+Haybittle and Peto's design (Haybittle 1971, British Journal of Radiology 44; Peto et al. 1976, British Journal
+of Cancer 34): early looks so strict that the last one keeps nearly all of its level. It is what the
+early ones leave of CONFIRMATION_LEVEL, so that all together err no more often (Bonferroni).
+"""
 
 FIRST_ALWAYS_VALID = 6
 """First launch count with an always-valid interval: as early as the first look."""
@@ -292,12 +301,15 @@ def confirm(
 ) -> Confirmation:
     """Whether fresh launches, CONFIRMATION_LAUNCHES of them, repeat what was suspected.
 
-    Confirmed: the one-sided trimmed t test rejects at `level` and the estimate is over half the floor.
-    The launches must not be those that raised the suspicion. Too few of them confirm nothing.
+    Confirmed: the one-sided trimmed t test rejects at its share of `level` and the estimate is over half the
+    floor. A large change is so clear that EARLY_CONFIRMATIONS of them are enough, each with a level of
+    EARLY_LEVEL. The launches must not be those that raised the suspicion. Too few of them confirm nothing.
     """
     check_policy(better_sign, floor, margin=1.0)
-    if not 0.0 < level < 0.5:
-        raise ConfigError(f"the level of the confirmation is {level}: choose one between 0 and 0.5")
+    least = (len(EARLY_CONFIRMATIONS) + 1) * EARLY_LEVEL
+    if not least <= level < 0.5:
+        raise ConfigError(f"the level of the confirmation is {level}: choose one from {least} to 0.5")
+    level = EARLY_LEVEL if len(values) in EARLY_CONFIRMATIONS else level - len(EARLY_CONFIRMATIONS) * EARLY_LEVEL
     interval = student_interval(values, 1 - level)
     centre, error, freedom = studentized(values)
     sign = -better_sign if suspect is State.REGRESSED else better_sign

@@ -54,9 +54,10 @@ def test_a_suspect_alone_is_measured_again_with_fresh_launches_and_another_seed(
     found, machine, kept, said = measure(first, [as_confirmation(make_pair(1.1, name="s.slow", seed=7))])
     assert [c.verdict for c in found.comparisons] == [V.UNCHANGED, V.REGRESSED, V.IMPROVED]
     assert [c.confirmed for c in found.comparisons] == [None, True, None]
-    (asked, looks), (again, no_looks) = machine.asked
+    (asked, looks), (again, early) = machine.asked
     assert [looks(make_pair(1.5, launches=n)) for n in (8, 9)] == [False, True]
-    assert no_looks is None  # the number of fresh launches is fixed: no looks, no correction
+    fresh = [as_confirmation(make_pair(slower, name="s.slow", launches=n)) for slower, n in ((2, 6), (2, 7), (1.01, 6))]
+    assert [early(result) for result in fresh] == [True, False, False]
     assert [e.name for e in again] == ["s.slow"]
     assert again[0].policy.launches == CONFIRMATION_LAUNCHES
     assert again[0].policy.budget_s is None
@@ -64,6 +65,13 @@ def test_a_suspect_alone_is_measured_again_with_fresh_launches_and_another_seed(
     assert kept == [0, 1, 2, 3]  # the confirmation is stored beside what it confirms
     assert len(found.results) == 4
     assert said == ["measuring again with fresh launches: s.slow"]
+
+
+def test_a_regression_that_is_clear_again_needs_few_fresh_launches(measure):
+    found, *_ = measure([make_pair(2.0)], [as_confirmation(make_pair(2.0, seed=7, launches=6))])
+    (answer,) = found.comparisons
+    assert (answer.verdict, answer.confirmed) == (V.REGRESSED, True)
+    assert "6 fresh launches" in answer.reason
 
 
 def test_what_does_not_repeat_is_taken_back(measure):

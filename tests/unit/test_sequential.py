@@ -271,7 +271,7 @@ def test_confirmation_is_the_one_sided_trimmed_test_and_half_the_floor():
     centre, error, freedom = studentized(values)
     assert answer.p_value == pytest.approx(stats.t.sf(centre / error, freedom))
     assert answer.confirmed
-    assert answer.interval.low == pytest.approx(trimmed_interval(values, 0.9).low)
+    assert answer.interval.low == pytest.approx(trimmed_interval(values, 1 - 2 * 0.0485).low)
     assert confirm([-v for v in values], better_sign=+1).confirmed
     assert not confirm([-v for v in values], better_sign=-1).confirmed
     assert confirm([-v for v in values], better_sign=-1, suspect=State.IMPROVED).confirmed
@@ -288,8 +288,19 @@ def test_a_sure_but_tiny_difference_is_not_confirmed():
 def test_fresh_launches_of_the_same_code_confirm_in_five_percent():
     """With half the floor out of the way the level is the test's own."""
     rng = np.random.default_rng(12)
-    hits = sum(confirm(list(rng.normal(0, 1, 18)), better_sign=-1, floor=0.0).confirmed for _ in range(3000))
+    hits = 0
+    for _ in range(3000):
+        values = list(rng.normal(0, 1, 18))
+        hits += any(confirm(values[:n], better_sign=-1, floor=0.0).confirmed for n in (6, 9, 13, 18))
     assert abs(hits / 3000 - 0.05) < 4 * math.sqrt(0.05 * 0.95 / 3000)
+
+
+def test_what_is_five_times_slower_is_confirmed_by_the_fewest_launches_and_three_percent_is_not():
+    rng = np.random.default_rng(14)
+    assert confirm(list(rng.normal(math.log(5), 0.05, 6)), better_sign=-1).confirmed
+    small = list(rng.normal(math.log(1.03), 0.012, 18))
+    assert not confirm(small[:6], better_sign=-1).confirmed
+    assert confirm(small, better_sign=-1).confirmed
 
 
 def test_streams_compute_what_the_product_computes():
