@@ -140,7 +140,7 @@ class ExperimentRunner:
         order = [i for i, s in enumerate(self._arms) if s.failure is None]
         self._random.shuffle(order)
         threads = self.experiment.benchmark.threads
-        core = _core_of(index) if threads == 1 else None
+        core = core_of(index) if threads == 1 else None
         started_at, load = datetime.now(UTC), _load()
         running: dict[int, WorkerProcess] = {}
         rows: dict[int, dict[str, list[Number]]] = {}
@@ -374,7 +374,8 @@ def _cores() -> list[int]:
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
-def _core_of(launch: int) -> int | None:
+def core_of(launch: int) -> int | None:
+    """The core to which all arms of a launch are pinned: each in its turn; null where the system has no say."""
     cores = _cores()
     return cores[launch % len(cores)] if cores else None
 

@@ -15,7 +15,7 @@ from bench.commands._sources import discover, requirements_for, revision_named, 
 if TYPE_CHECKING:
     from bench.commands._lab import TargetLab
     from bench.config import Config
-    from bench.model import Benchmark, Revision, Variant
+    from bench.model import Revision
     from bench.ports import Discovery, Suites
     from bench.suspects import Outcome, Question
     from bench.targets.history import Change
@@ -169,13 +169,14 @@ def _question(
     from dataclasses import replace
     from datetime import UTC, datetime
 
+    from bench.commands._selecting import one_variant
     from bench.errors import UsageError
     from bench.metrics import HARNESS_METRICS, THROUGHPUT
     from bench.paired import GATE
     from bench.policy import apply
     from bench.suspects import Question
 
-    benchmark, variant = _one(found, selector)
+    benchmark, variant = one_variant(found, selector, "a bisection follows one")
     known = {m.name: m for m in (*HARNESS_METRICS, *benchmark.metrics) if m is not THROUGHPUT}
     name = metric or benchmark.primary
     if name not in known:
@@ -186,25 +187,6 @@ def _question(
         benchmark=replace(benchmark, primary=name),
         policy=apply(config.policy, variant.name, policy, datetime.now(UTC).date()),
     )  # fmt: skip
-
-
-def _one(found: Discovery, selector: str) -> tuple[Benchmark, Variant]:
-    """The one variant that a selector names. Raises SelectorError for none, UsageError for several."""
-    from bench.errors import MissingError, UsageError
-    from bench.plan import parse, select
-
-    wanted = parse(selector)
-    hits = [(b, v) for b in found.benchmarks for v in b.variants() if wanted.matches(b, v)]
-    if not hits:
-        if not found.benchmarks:
-            raise MissingError(
-                f"there is no benchmark: {'; '.join(p.message for p in found.problems) or 'none found'}."
-            )
-        select(found.benchmarks, [selector], None)
-    if len(hits) > 1:
-        names = ", ".join(v.name for _, v in hits[:4]) + (", …" if len(hits) > 4 else "")
-        raise UsageError(f"{selector!r} is {len(hits)} variants and a bisection follows one: {names}.")
-    return hits[0]
 
 
 def _report(outcome: Outcome, form: str, code: int, *, to_terminal: bool) -> str:

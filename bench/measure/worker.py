@@ -3,7 +3,8 @@
 Run as `python -m bench.measure.worker READ_FD WRITE_FD CONTROL_FD PARENT_PID`. Standard library only, so
 that any interpreter with any installed versions can be measured.
 
-Requests (`do`): discover; import, then set_up, first_call, check, calibrate, warm_up, round, memory, close.
+Requests (`do`): discover; import, then set_up, first_call, check, calibrate, warm_up, round, profile, memory,
+close.
 After `import`, `fork` makes a worker of its own that goes on with set_up, and `reap` waits for its end.
 Every answer is one object; a failure of the suite's code is the answer `{"failure": {kind, message, detail}}`.
 """
@@ -52,6 +53,7 @@ class Worker:
         self._clock = SystemClock()
         self._sensors = Sensors()
         self._work: Work | None = None
+        self._profiler: Any = None
         self._first: Any = None
         self._device: Any = None
         self._fifo = False
@@ -236,6 +238,19 @@ class Worker:
             "cpu": [cpu for _, cpu in samples],
             "conditions": {"wall_ns": end - start, **read_counters().since(before), **self._sensors.read()},
         }
+
+    def do_profile(self, request: Message) -> Message:
+        """One step of a profile, which is started before the set-up (bench.measure.profiling)."""
+        from bench.measure import profiling
+
+        if request["step"] == "start":
+            self._profiler = profiling.start(request["engine"], request["folder"])
+        elif request["step"] == "run":
+            profiling.profile(self._profiler, self._ready(), self._device, request["calls"])
+        else:
+            found: Message = self._profiler.end()
+            return found
+        return {}
 
     def do_memory(self, request: Message) -> Message:
         """Peak memory after all rounds."""

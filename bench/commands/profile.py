@@ -1,0 +1,124 @@
+"""`bench profile`: what became slower, function by function or operator by operator."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench.commands._measuring import DEVICE, progress_of, say_problems
+from bench.commands._shared import config_of, note, suites_option, width, write
+from bench.commands._sources import requirements_for, revision_named, source_of, source_options
+
+if TYPE_CHECKING:
+    from bench.config import Config
+    from bench.model import Target
+    from bench.profiles import ProfileDifference
+
+ENGINES = ("cprofile", "py-spy", "onnxruntime", "torch")
+
+
+@click.command("profile")
+@click.argument("base")
+@click.argument("head")
+@click.argument("selector", metavar="BENCHMARK")
+@click.option("--engine", type=click.Choice(ENGINES), default="cprofile", show_default=True,
+              help="Who looks: Python's own, py-spy (native frames too), or the runtime's own profiler.")  # fmt: skip
+@click.option("--repetitions", type=click.IntRange(2, 50), default=7, show_default=True, help="Processes of each side.")
+@click.option("--seconds", type=click.FloatRange(0.01), default=0.3, show_default=True,
+              help="Of calls in each process, the profiler's price left out.")  # fmt: skip
+@suites_option
+@source_options
+@click.option("--suite-from", metavar="REV", default="head", show_default=True,
+              help="Where the benchmark comes from: head, base or a revision.")  # fmt: skip
+@click.option("--python", metavar="PATH", help="Interpreter of both sides (default: the one that runs bench).")
+@click.option("--seed", type=click.IntRange(0), help="Repeat the order and the hash seeds of an earlier profile.")
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True,
+              help="Of the report.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--output", metavar="FILE", help="Also write a flame graph of the difference: .svg, or .html to zoom in.")
+def command(
+    base: str,
+    head: str,
+    selector: str,
+    form: str,
+    as_json: bool,
+    output: str | None,
+    suites: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """Show where BENCHMARK spends more or less time at HEAD than at BASE.
+
+    Sides are those of `compare`: revisions, requirements, settings. Both run side by side in turns, in
+    fresh processes; only what differs by more than the repetitions do is listed.
+    """
+    from bench.errors import UsageError
+
+    if output is not None and not output.endswith((".svg", ".html")):
+        raise UsageError(f"--output {output}: a flame graph is an .svg or an .html; name the file so.")
+    config = config_of(suites=suites)
+    found = _measure(config, base, head, selector, **options)
+    if output is not None:
+        from bench.reports.flame import flame_page, flame_svg
+
+        write(flame_svg(found) if output.endswith(".svg") else flame_page(found), output)
+        note(f"flame graph in {output}")
+    write(_report(found, "json" if as_json else form), None)
+
+
+def _measure(
+    config: Config,
+    base: str,
+    head: str,
+    selector: str,
+    *,
+    engine: str,
+    repetitions: int,
+    seconds: float,
+    suite_from: str,
+    python: str | None,
+    seed: int | None,
+    **sources: Any,
+) -> ProfileDifference:
+    import secrets
+
+    from bench.commands._selecting import one_variant
+    from bench.model import Arm
+    from bench.profiling import profile_pair
+    from runners.lock import machine_lock
+
+    left, right = (_target(config, text, python, requirements_for(sources)) for text in (base, head))
+    revision = (left if suite_from == "base" else right).revision
+    if suite_from not in ("base", "head"):
+        revision = revision_named(config, suite_from, "head, base")
+    source = source_of(config, sources, revision)
+    found = source.discover(left if suite_from == "base" else right)
+    say_problems(found.problems)
+    benchmark, variant = one_variant(found, selector, "a profile is of one")
+    with ExitStack() as stack:
+        progress = progress_of(stack)
+        stack.enter_context(machine_lock(on_wait=progress.message))
+        return profile_pair(
+            benchmark, (Arm(variant=variant, target=left), Arm(variant=variant, target=right)), engine=engine,
+            repetitions=repetitions, seconds=seconds, device=DEVICE, path=source.path, progress=progress,
+            seed=secrets.randbelow(2**31) if seed is None else seed,
+        )  # fmt: skip
+
+
+def _target(config: Config, text: str, python: str | None, requirements: list[str]) -> Target:
+    from bench.targets import parse_side, resolve
+
+    side = parse_side(text, project=config.root)
+    return resolve(
+        side, project=config.root, cache=config.cache, python=python, requirements=requirements, say=note
+    )  # fmt: skip
+
+
+def _report(found: ProfileDifference, form: str) -> str:
+    from bench.reports.profile import profile_json, profile_text
+
+    if form == "json":
+        return profile_json(found)
+    return profile_text(found, width(), colour=sys.stdout.isatty())
