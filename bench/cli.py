@@ -16,7 +16,7 @@ import click
 from bench import __version__, commands
 from bench.errors import BenchError, Exit
 
-WORKFLOW = ("list", "run", "show", "compare", "bisect", "import", "export", "db", "doctor", "dashboard")
+WORKFLOW = ("list", "run", "show", "compare", "bisect", "profile", "import", "export", "db", "doctor", "dashboard")
 """Verbs in the order of an average day; others follow by name."""
 
 

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import HostError, MissingError
-from bench.experiment import START_S, core_of
+from bench.experiment import core_of
+from bench.measure.parents import START_S
 from bench.measure.session import ArmFailed, Session, WorkerProcess
 from bench.model import Arm, Benchmark, Policy
 from bench.ports import Progress
@@ -147,9 +148,12 @@ class _Repetition:
         benchmark = self._benchmark
         self._ask(side, worker, "profile", step="start", engine=self._engine, folder=str(self._folder / str(side)))
         self._ask(
-            side, worker, "set_up", loader=benchmark.loader, source=benchmark.source, path=self._path,
-            device=self._device, threads=benchmark.threads, requires=list(benchmark.requires),
-            params=self._arms[side].variant.params,
+            side, worker, "import", loader=benchmark.loader, source=benchmark.source, suite=benchmark.suite,
+            path=self._path,
+        )  # fmt: skip
+        self._ask(
+            side, worker, "set_up", loader=benchmark.loader, source=benchmark.source, device=self._device,
+            threads=benchmark.threads, requires=list(benchmark.requires), params=self._arms[side].variant.params,
         )  # fmt: skip
         first = self._ask(side, worker, "first_call", core=self._core)
         policy = asdict(Policy())

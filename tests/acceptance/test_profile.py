@@ -20,7 +20,7 @@ def test_the_function_that_a_commit_added_is_named_and_drawn(project):
     project.commit("fast")
     project.write("src/shop.py", SLOW)
     project.commit("slow")
-    short = ("shopping.work", "--repetitions", "4", "--seconds", "0.02")
+    short = ("shopping.work", "--repetitions", "3", "--seconds", "0.01")
     out, err = project("profile", "HEAD~1", "HEAD", *short, "--json", "--output", "flame.svg")
     document = json.loads(out)
     frames = {frame["name"]: frame for frame in document["frames"]}

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import click
 import pytest
 
-from bench import compare, metrics, model, policy, suspects
+from bench import compare, metrics, model, policy, profiles, suspects
 from bench.cli import bench as cli
 from bench.commands.selftest import _document as selftest_document
 from bench.config import SETTINGS, load_config
@@ -24,6 +24,7 @@ from bench.metrics import TIME
 from bench.model import Target
 from bench.reports.bisection import bisection_json
 from bench.reports.json import JsonReport
+from bench.reports.profile import profile_json
 from bench.selftest import Trial, rates
 from bench.sources.native import NativeSource
 from bench.stats.sequential import LOOKS
@@ -400,6 +401,18 @@ def test_the_reference_has_every_field_of_a_bisection():
     text = section(REFERENCE, "Bisection: `bench-bisection`") + section(REFERENCE, "Report: `bench-report`")
     missing = keys_of(document) - named(text)
     assert not missing, f"docs/reference.md, Bisection, lacks {missing}"
+
+
+def test_the_reference_has_every_field_of_a_profile():
+    side = profiles.Profile(own={"f": 2.0}, counts={"f": 1.0}, stacks={"f": 2.0})
+    other = profiles.Profile(own={"f": 3.0}, counts={"f": 2.0}, stacks={"f": 3.0})
+    found = profiles.compare_profiles(
+        [(side, other)] * 3, [(1.0, 1.5)] * 3, variant="x", engine="cprofile", base="a", head="b"
+    )
+    assert found.frames
+    text = section(REFERENCE, "Profile: `bench-profile`") + section(REFERENCE, "Report: `bench-report`")
+    missing = keys_of(json.loads(profile_json(found))) - named(text)
+    assert not missing, f"docs/reference.md, Profile, lacks {missing}"
 
 
 # Links
