@@ -368,7 +368,7 @@ def _answer(result: ExperimentResult, base_name: str, head_name: str, seconds: f
         base=base_name, head=head_name, launches=len(result.launches), seconds=seconds,
         values={} if failed else values, basis=judged.basis, reason=judged.reason,
         verdict=judged.verdict if found is None else found.verdict,
-        computing=not failed and gate.cpu_bound(base, head, result.experiment.policy.margin),
+        computing=not failed and gate.cpu_bound(result),
         problem=judged.reason if failed else "",
     )  # fmt: skip
 

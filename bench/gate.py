@@ -117,7 +117,7 @@ def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
     if result.experiment.benchmark.primary != TIME.name:
         return _judge_primary(result, found, final)
     wall, cpu = _decision(result, TIME.name, final), _decision(result, CPU_TIME.name, final)
-    disturbed, computing = disturbance(result), cpu_bound(base, head, result.experiment.policy.margin)
+    disturbed, computing = disturbance(result), cpu_bound(result)
     verdict, reason, basis = Verdict.INCONCLUSIVE, "", ""
     if wall.decided:
         verdict, basis = _VERDICTS[wall.state], TIME.name
@@ -218,18 +218,33 @@ def wants_confirmation(comparison: ArmComparison) -> bool:
     return _by_launches(comparison) and _basis_verdict(comparison) is Verdict.REGRESSED
 
 
-def cpu_bound(base: ArmResult, head: ArmResult, margin: float) -> bool:
+def cpu_bound(result: ExperimentResult) -> bool:
     """Whether CPU time may speak for the wall clock: both arms compute all the time, on equally many cores.
 
     A wait shows in every sample, a preemption does not: each arm is judged by the sample that kept its
-    processors busiest. Where the two arms differ there by more than `margin`, what one of them gained is
-    a wait or lost parallelism, which CPU time cannot see.
+    processors busiest. Where the two arms differ there by more than the margin, what one of them gained is
+    a wait or lost parallelism, which CPU time cannot see. No sample of a long call escapes preemption on
+    a busy machine; there the system tells that most rounds never waited.
     """
-    used = [utilization(result) for result in (base, head)]
-    if any(share is None or share < CPU_BOUND for share in used):
+    used = [share for share in map(utilization, result.results) if share is not None]
+    if len(used) < len(result.results):
         return False
-    first, second = (share for share in used if share is not None)
-    return abs(log(second / first)) < log1p(margin)
+    margin = log1p(result.experiment.policy.margin)
+    if _never_waits(result) and all(log(share) < margin for share in used):
+        return True
+    first, second = used
+    return min(used) >= CPU_BOUND and abs(log(second / first)) < margin
+
+
+def _never_waits(result: ExperimentResult) -> bool:
+    """Whether each arm, with one thread, gave up its core voluntarily in less than half of its rounds."""
+    if result.experiment.benchmark.threads != 1:
+        return False
+    for arm in range(len(result.results)):
+        known = [r.voluntary_switches for x in result.launches for r in x.rounds if r.arm == arm]
+        if sum(1 for switches in known if switches == 0) * 2 <= len(known):
+            return False
+    return True
 
 
 def utilization(result: ArmResult) -> float | None:

@@ -253,6 +253,7 @@ class RoundConditions:
     involuntary_switches: int | None = None
     major_faults: int | None = None
     minor_faults: int | None = None
+    voluntary_switches: int | None = None  # waits: for input, a lock, a device; 0: it computed all the time
     cpu_pressure_ns: int | None = None  # some task waited for a CPU, whole machine
     steal_ns: int | None = None  # taken by the hypervisor, whole machine
     io_pressure_ns: int | None = None  # some task waited for a disk or the network, whole machine

@@ -126,7 +126,9 @@ def canonical_sha(run: Run) -> str:
         for launch in experiment["launches"]:
             _drop_silent(launch, "load", "forked")
             for seen in launch["rounds"]:
-                _drop_silent(seen, "io_pressure_ns", "memory_pressure_ns", "clock_mhz", "temperature_c")
+                _drop_silent(
+                    seen, "voluntary_switches", "io_pressure_ns", "memory_pressure_ns", "clock_mhz", "temperature_c"
+                )
     document = {"schema": SCHEMA, "version": VERSION, "run": values}
     try:
         return hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()

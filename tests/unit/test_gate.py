@@ -33,9 +33,9 @@ BENCHMARK = Benchmark(name="s.b", version="1", suite="s", source="m:b")
 
 def experiment(
     launches=18, *, effect=1.0, wall_noise=0.003, cpu_noise=0.002, busy=False, waits=0.0, cpu_effect=None, memory=1.0,
-    sizes=(100, 100), failures=(None, None), seed=0,
+    sizes=(100, 100), failures=(None, None), seed=0, switches=(None, None), escape=0,
 ):  # fmt: skip
-    """Two arms of a 1 ms call: `waits` is the share of it spent waiting, `busy` preempts the wall clock."""
+    """Two arms of a 1 ms call: `waits` is the share of it spent waiting, `busy` preempts all samples but `escape`."""
     rng = random.Random(seed)
     arms = tuple(Arm(variant=VARIANT, target=Target(label=label)) for label in ("base", "head"))
     results = []
@@ -50,7 +50,8 @@ def experiment(
             cpu_rows.append(tuple(round(1e6 * spent * (1 - waits) * c * 0.999) for _ in range(40)))
         if busy:  # one sample in a hundred escapes the preemption
             wall_rows = [
-                tuple(round(x * rng.uniform(1.0, 1.8)) if i else x for i, x in enumerate(row)) for row in wall_rows
+                tuple(round(x * rng.uniform(1.2, 1.8)) if i != escape else x for i, x in enumerate(row))
+                for row in wall_rows
             ]
         peak = tuple((round(3e8 * (memory if index else 1.0)) + rng.randrange(4096),) for _ in range(launches))
         measurements = (
@@ -63,7 +64,12 @@ def experiment(
     seen = tuple(
         Launch(
             index=k, started_at=datetime(2026, 1, 1, tzinfo=UTC), hash_seed=k, core=0, priority="normal", order=(0, 1),
-            rounds=tuple(RoundConditions(arm=a, round=0, wall_ns=1, involuntary_switches=int(busy)) for a in (0, 1)),
+            rounds=tuple(
+                RoundConditions(
+                    arm=a, round=0, wall_ns=1, involuntary_switches=int(busy), voluntary_switches=switches[a]
+                )
+                for a in (0, 1)
+            ),
         )
         for k in range(launches)
     )  # fmt: skip
@@ -104,10 +110,26 @@ def test_skipped_on_both_sides_is_no_failure():
 def test_on_a_busy_machine_computing_work_is_decided_on_cpu_time_and_says_so():
     result = experiment(18, effect=1.05, busy=True, wall_noise=0.1)
     assert disturbance(result) == 1.0
-    assert cpu_bound(*result.results, GATE.margin)
+    assert cpu_bound(result)
     answer = judge(result)
     assert (answer.verdict, answer.basis) == (Verdict.REGRESSED, "cpu_time")
     assert "on CPU time: 100% of the rounds were disturbed" in answer.reason
+
+
+@pytest.mark.parametrize(
+    ("switches", "bound"),
+    [((0, 0), True), ((0, 3), False), ((3, 0), False), ((None, None), False)],
+    ids=["computes", "head waits", "base waits", "unknown"],
+)
+def test_a_long_call_that_never_escapes_preemption_computes_where_the_system_says_that_it_never_waited(switches, bound):
+    result = experiment(18, effect=1.05, busy=True, wall_noise=0.4, switches=switches, escape=-1)
+    assert cpu_bound(result) is bound
+    assert (judge(result).basis == "cpu_time") is bound
+
+
+def test_what_never_waits_may_still_lose_a_core():
+    result = experiment(18, effect=2.0, cpu_effect=1.0, waits=-1, busy=True, wall_noise=0.4, switches=(0, 0))
+    assert not cpu_bound(result)
 
 
 def test_on_a_quiet_machine_the_wall_clock_alone_decides():
@@ -120,7 +142,7 @@ def test_on_a_quiet_machine_the_wall_clock_alone_decides():
 def test_work_that_waits_is_never_called_unchanged_on_cpu_time(waits):
     """A wait that doubled is invisible to CPU time: sleep, IO, lost parallelism."""
     result = experiment(18, effect=2.0, cpu_effect=1.0, waits=waits, busy=True, wall_noise=0.4)
-    assert not cpu_bound(*result.results, GATE.margin)
+    assert not cpu_bound(result)
     answer = judge(result)
     assert answer.verdict is not Verdict.UNCHANGED
     assert answer.basis != "cpu_time"

@@ -15,6 +15,7 @@ class Counters:
     involuntary_switches: int | None
     major_faults: int | None
     minor_faults: int | None
+    voluntary_switches: int | None
     cpu_pressure_ns: int | None
     io_pressure_ns: int | None
     memory_pressure_ns: int | None
@@ -33,7 +34,7 @@ def read_counters() -> Counters:
     """All counters now."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     cpu, io, memory = (_pressure_ns(waited_for) for waited_for in ("cpu", "io", "memory"))
-    return Counters(usage.ru_nivcsw, usage.ru_majflt, usage.ru_minflt, cpu, io, memory, _steal_ns())
+    return Counters(usage.ru_nivcsw, usage.ru_majflt, usage.ru_minflt, usage.ru_nvcsw, cpu, io, memory, _steal_ns())
 
 
 def _pressure_ns(waited_for: str) -> int | None:
