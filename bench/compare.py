@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import exp, isnan, log
 
+from bench.causes import differences
 from bench.errors import Exit
 from bench.metrics import THROUGHPUT, TIME, Better, Metric, Summary
 from bench.model import ArmResult, Comparison, Estimate, ExperimentResult, FailureKind, Measurement, Run, Verdict
@@ -297,16 +298,7 @@ def _compare_arm(name: str, old: ArmResult, new: ArmResult, *, comparable: bool,
 
 def environment_differences(base: Run, head: Run) -> list[str]:
     """`name old → new` for everything recorded that differs."""
-    found = []
-    for field in ("python", "system"):
-        a, b = getattr(base.environment, field), getattr(head.environment, field)
-        if a != b:
-            found.append(f"{field} {a} → {b}")
-    for field in ("packages", "drivers", "settings"):
-        old, new = getattr(base.environment, field), getattr(head.environment, field)
-        found += [
-            f"{name} {old.get(name, 'none')} → {new.get(name, 'none')}"
-            for name in sorted(old.keys() | new.keys())
-            if old.get(name) != new.get(name)
-        ]
-    return found
+    return [
+        f"{d.name.removeprefix('driver:').removeprefix('setting:')} {d.before or 'none'} → {d.after or 'none'}"
+        for d in differences(base.environment, head.environment)
+    ]

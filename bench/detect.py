@@ -103,7 +103,8 @@ def steps(
     found = _found(relative(array), sensitivity, minimum)
     edges = [0, *found, len(array)]
     return [
-        _step(at, _before(array, edges, i), _after(array, edges, i), found[at], as_ratio) for i, at in enumerate(found)
+        step_between(_before(array, edges, i), _after(array, edges, i), index=at, detector=found[at], as_ratio=as_ratio)
+        for i, at in enumerate(found)
     ]
 
 
@@ -127,6 +128,18 @@ def exact_steps(values: Sequence[float] | Values, *, as_ratio: bool = True) -> l
     return found
 
 
+def step_between(before: Values, after: Values, *, detector: str, as_ratio: bool, index: int | None = None) -> Step:
+    """The step from one side to the other; `index` is the number of values before it unless given."""
+    ratio = as_ratio and min(before.min(), after.min()) > 0
+    moved = shift(np.log(before), np.log(after)) if ratio else shift(before, after)
+    if ratio:
+        moved = Interval(exp(moved.value), exp(moved.low), exp(moved.high), moved.n)
+    return Step(
+        index=len(before) if index is None else index, before=_estimate(level(before)), after=_estimate(level(after)),
+        effect=_estimate(moved), relative=ratio, detector=detector,
+    )  # fmt: skip
+
+
 def is_suspect(values: Sequence[float] | Values, since: int = 0) -> bool:
     """Whether the newest value lies far from the level before it; `since` is where that level began.
 
@@ -148,17 +161,6 @@ def _found(x: Values, sensitivity: Sensitivity, minimum: float) -> dict[int, str
         extra = (start + i for i in second.changes(z[start:end]))
         found |= {at: second.name for at in extra if all(abs(at - other) > NEAR for other in main)}
     return {at: found[at] for at in _large(x, sorted(found), log1p(minimum))}
-
-
-def _step(at: int, before: Values, after: Values, detector: str, as_ratio: bool) -> Step:
-    ratio = as_ratio and min(before.min(), after.min()) > 0
-    moved = shift(np.log(before), np.log(after)) if ratio else shift(before, after)
-    if ratio:
-        moved = Interval(exp(moved.value), exp(moved.low), exp(moved.high), moved.n)
-    return Step(
-        index=at, before=_estimate(level(before)), after=_estimate(level(after)), effect=_estimate(moved),
-        relative=ratio, detector=detector,
-    )  # fmt: skip
 
 
 def _estimate(interval: Interval) -> Estimate:

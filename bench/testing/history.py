@@ -61,6 +61,17 @@ def make_change(
     )  # fmt: skip
 
 
+def make_points(values: Sequence[float]) -> list[Point]:
+    """A point a day, each of a commit of its own, known to ± 1 %."""
+    return [
+        Point(
+            run_key=f"{i:032x}", at=START + timedelta(days=i), measured_at=START + timedelta(days=i),
+            commit=f"{i:040x}", environment_fingerprint="e" * 16, estimate=_near(value),
+        )
+        for i, value in enumerate(values)
+    ]  # fmt: skip
+
+
 def make_regression(
     key: str = "ab12cd34",
     *,

@@ -120,6 +120,30 @@ def test_steps_under_the_minimum_are_dropped_and_the_next_ones_measured_again():
     assert change_points(history(100, 100.6, 105, n=80, noise=0.0005)) == near(160)
 
 
+class Given:
+    """A detector that was told where the changes are."""
+
+    name = "given"
+
+    def __init__(self, *places):
+        self.places = list(places)
+
+    def changes(self, values):
+        return self.places if len(values) > 60 else []
+
+    def detectors(self, n):
+        return self, Given()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_nothing_stays_that_is_surely_small_once_its_neighbours_were_dropped(seed):
+    rng = np.random.default_rng(seed)
+    x = np.repeat([0.004, 0.008, 0.002, 0.008, 0.004], [25, 13, 31, 5, 30])
+    values = np.exp(x + rng.normal(0, 0.004, len(x)))
+    for step in steps(values, Given(25, 38, 69, 74)):
+        assert not 1 / 1.01 < step.effect.low < step.effect.high < 1.01
+
+
 def test_what_may_be_as_large_as_the_minimum_stays():
     """A step of 1 % that was estimated as 0.97 % is not surely smaller than 1 %."""
     values = history(100, 100.98, n=60, noise=0.003)
