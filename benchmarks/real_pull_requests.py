@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
 import time
@@ -22,7 +23,7 @@ from typing import Any
 GRID = "benchmark_shortest_path.AllShortestPathsGrid.*"
 ALGORITHMS = "benchmark_algorithms"
 
-HEAD = ("pair", "what its authors say", "variant", "answer", "head / base (95 %)", "pairs", "seconds", "exit")
+HEAD = ("pair", "what its authors say", "variant", "answer", "head / base (95 %)", "pairs", "seconds (CPU)", "exit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +75,9 @@ def rows(repository: Path, python: str, pair: Pair, *, reverse: bool) -> Iterato
         str(Path(sys.executable).with_name("bench")), "compare", base, head, *pair.selectors, "--json", "--python",
         python, "--asv", "benchmarks/asv.conf.json", "--suite-from", suite, *pair.options,
     ]  # fmt: skip
-    start = time.monotonic()
+    start, spent = time.monotonic(), _children_s()
     done = subprocess.run(command, cwd=repository, stdout=subprocess.PIPE, text=True, check=False)
-    seconds = f"{time.monotonic() - start:.0f}"
+    seconds = f"{time.monotonic() - start:.0f} ({_children_s() - spent:.0f})"
     what = f"`{base}` → `{head}`"
     if not done.stdout:
         yield what, pair.says, ", ".join(pair.selectors), "no report", "", "", seconds, str(done.returncode)
@@ -86,6 +87,12 @@ def rows(repository: Path, python: str, pair: Pair, *, reverse: bool) -> Iterato
             what, pair.says, f"`{variant['name']}`", _answer(variant), _ratio(variant), str(variant["launches"]),
             seconds, str(done.returncode),
         )  # fmt: skip
+
+
+def _children_s() -> float:
+    """CPU time of everything that was started and has ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _answer(variant: dict[str, Any]) -> str:

@@ -44,6 +44,7 @@ def test_booleans_are_spelt_as_they_are_shown():
     ("selector", "says"),
     [
         ("qaunt.net", "did you mean quant.net"),
+        ("net", "did you mean '\\*net\\*'"),
         ("zzz", "bench list"),
         ("quant.net[precision=int2]", "precision: fp32, int8, int4"),
         ("quant.big", "profile full"),

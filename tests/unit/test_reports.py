@@ -127,6 +127,12 @@ def test_a_budget_bounds_the_estimate():
     assert estimator.words() == "at most 1 min 50 s left"
 
 
+def test_a_budget_that_is_spent_still_leaves_the_launches_up_to_the_first_look():
+    estimator = Estimator(["a"], [50], [60.0])
+    estimator.launch_done(0, 100.0)
+    assert estimator.remaining_s() == 5 * 100
+
+
 def test_a_log_gets_a_line_now_and_then():
     lines, now = [], [0.0]
     progress = LineProgress(lines.append, clock=lambda: now[0], every=10)
