@@ -7,7 +7,7 @@ Why it works on performance histories: the kernel is bounded, so that an outlier
 however far off it is; the penalty needs no permutations, so that the answer is the same every time.
 
 The search is `ruptures` where that is installed. Elsewhere the same recursion in numpy gives the same
-answer, ten times slower.
+answer, 7 to 30 times slower, short series most.
 """
 
 from __future__ import annotations
