@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -63,15 +64,28 @@ def command(places: tuple[str, ...], database: str | None, dry_run: bool, as_jso
         _all_or_nothing(reader.read(named)),
         _good(reader.read(file for folder in folders for file in files_in(folder)), tally),
     )
-    first = list(islice(stream, BATCH))
-    if not first:
-        reasons = [f"{r.file} {r.reason}" for r in tally.broken[:1]] or ["nothing there holds any"]
-        raise UsageError(f"no results were found in {', '.join(places)}: {reasons[0]}.")
-    with nullcontext() if dry_run else opened(config_of(database=database)) as store:
-        _keep(first, stream, store, tally)
+    with _no_collector():
+        first = list(islice(stream, BATCH))
+        if not first:
+            reasons = [f"{r.file} {r.reason}" for r in tally.broken[:1]] or ["nothing there holds any"]
+            raise UsageError(f"no results were found in {', '.join(places)}: {reasons[0]}.")
+        with nullcontext() if dry_run else opened(config_of(database=database)) as store:
+            _keep(first, stream, store, tally)
     tally.stray = len(repository.stray)
     write(json.dumps(tally.document(), indent=2) if as_json else tally.text(), None)
     return Exit.FAILED if tally.broken else Exit.OK
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Records and runs hold no cycles, and looking for some takes a quarter of a large import's time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _supplied(repository: _Commits, **chosen: Any) -> Supplied:

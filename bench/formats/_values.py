@@ -71,8 +71,9 @@ def number(value: Any, what: str) -> Number:
 
 def optional_number(value: Any) -> Number | None:
     """A finite number; null for anything else."""
-    good = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-    return value if good else None
+    if type(value) is float:  # nearly always
+        return value if isfinite(value) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < WIDEST else None
 
 
 def whole(value: Any) -> int | None:

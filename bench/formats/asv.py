@@ -17,7 +17,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from math import isfinite, isnan, prod
+from math import isnan, prod
 from typing import Any
 
 from bench.errors import FormatError
@@ -263,9 +263,9 @@ def _spread(metric: str, at: Mapping[str, Any]) -> dict[str, str]:
     """What else asv says of the distribution, in its own seconds."""
     parts = []
     for words, low, high in (("quartiles", "stats_q_25", "stats_q_75"), ("99 %", "stats_ci_99_a", "stats_ci_99_b")):
-        ends = (at.get(low), at.get(high))
-        if all(isinstance(end, int | float) and isfinite(end) for end in ends):
-            parts.append(f"{words} {ends[0]}–{ends[1]} s")
+        left, right = optional_number(at.get(low)), optional_number(at.get(high))
+        if left is not None and right is not None:
+            parts.append(f"{words} {left}–{right} s")
     if at.get("stats_repeat") is not None:
         parts.append(f"{at['stats_repeat']} × {at.get('stats_number')} calls")
     return {metric: ", ".join(parts)} if parts else {}
