@@ -23,6 +23,9 @@ from bench.errors import BenchError, ConfigError, StoreError
 BUSY_MS = 30_000
 """How long a SQLite writer waits for another one."""
 
+CACHE_KIB = 65_536
+"""Pages of a SQLite file that a connection keeps: an index of millions of rows is touched all over."""
+
 CONNECT_S = 10
 """How long to wait for a PostgreSQL server to answer."""
 
@@ -105,6 +108,7 @@ def _prepare_sqlite(engine: sa.Engine, *, foreign_keys: bool) -> None:
         cursor.execute(f"PRAGMA busy_timeout={BUSY_MS}")
         cursor.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
         cursor.execute("PRAGMA synchronous=FULL")
+        cursor.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
         cursor.close()
 
     @sa.event.listens_for(engine, "begin")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 import sqlalchemy as sa
 
@@ -18,7 +17,7 @@ from db import tables as t
 from db.engine import chunks, place, reading, translated, writing
 from db.gates import gates, measurements_with_samples
 from db.history import SqlHistory
-from db.ingest import ESTIMATE, write_runs
+from db.ingest import ESTIMATE, no_collection, write_runs
 from db.mapping import NO_ESTIMATE, Rows, Summarise, Values, estimates_of, rows_of, run_from
 from db.schema import open_engine
 
@@ -70,7 +69,7 @@ class SqlStore:
         A few hundred runs, or some 100,000 measurements, are a good number. Raises what `add` raises.
         """
         try:
-            with _no_collection():
+            with no_collection():
                 prepared = [self._prepare(run) for run in runs]
                 with writing(self._engine) as connection:
                     return write_runs(connection, prepared)
@@ -132,18 +131,6 @@ class SqlStore:
         """Release all connections."""
         with translated(self._engine.url):
             self._engine.dispose()
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without the garbage collector, which would look at 100,000 new rows again and again, for a third of the time."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 NEWEST_FIRST = (t.run.c.started_at.desc(), t.run.c.run_key.desc())

@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import zlib
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -63,6 +64,12 @@ class Moment(sa.TypeDecorator[datetime]):
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+@lru_cache(maxsize=1024)
+def microseconds(moment: datetime | None) -> int | None:
+    """Since 1970, as the column keeps them."""
+    return None if moment is None else (moment - EPOCH) // timedelta(microseconds=1)
+
+
 class Microseconds(sa.TypeDecorator[datetime]):
     """An aware UTC moment as microseconds since 1970: eight bytes that sort, where there are millions."""
 
@@ -71,7 +78,7 @@ class Microseconds(sa.TypeDecorator[datetime]):
 
     def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> int | None:
         """Exact: a moment has no finer digits."""
-        return None if value is None else (value - EPOCH) // timedelta(microseconds=1)
+        return microseconds(value)
 
     def process_result_value(self, value: int | None, dialect: sa.Dialect) -> datetime | None:
         """Aware UTC."""
@@ -216,8 +223,8 @@ measurement = sa.Table(
     sa.Column("run_id", sa.Integer, primary_key=True),
     sa.Column("arm", sa.Integer, primary_key=True),
     sa.Column("position", sa.Integer, primary_key=True),
-    sa.Column("series_id", sa.ForeignKey("series.id"), nullable=False),
-    sa.Column("metric_id", sa.ForeignKey("metric.id"), nullable=False),
+    sa.Column("series_id", sa.Integer, nullable=False),  # ids of rows that are written just before and never deleted:
+    sa.Column("metric_id", sa.Integer, nullable=False),  # keys would cost more than the row (migration 0003)
     sa.Column("loops", sa.BigInteger, nullable=False),
     # The estimate: derived from the samples by whoever opened the store, may be rebuilt at any time.
     sa.Column("value", sa.Double),
@@ -231,17 +238,12 @@ measurement = sa.Table(
 )  # fmt: skip
 
 sample = sa.Table(
-    "sample", metadata,
+    "sample", metadata,  # of the measurement with the same key
     sa.Column("run_id", sa.Integer, primary_key=True),
     sa.Column("arm", sa.Integer, primary_key=True),
     sa.Column("position", sa.Integer, primary_key=True),
     sa.Column("codec", sa.String(16), nullable=False),
     sa.Column("data", sa.LargeBinary, nullable=False),
-    sa.ForeignKeyConstraint(
-        ["run_id", "arm", "position"],
-        ["measurement.run_id", "measurement.arm", "measurement.position"],
-        ondelete="CASCADE",
-    ),
 )  # fmt: skip
 
 series_state = sa.Table(

@@ -71,16 +71,17 @@ def fill_at(url: str, revision: str, runs: Sequence[Run], folder: Path) -> None:
     new, old = make_engine(parse(today)), make_engine(parse(url), migrating=True)
     with reading(new) as source, writing(old) as target:
         command.upgrade(schema.alembic_config(target), revision)
-        there = sa.inspect(target)
-        for table in metadata.sorted_tables:
-            if not there.has_table(table.name):
+        earlier = sa.MetaData()
+        earlier.reflect(target)
+        for known in earlier.sorted_tables:  # parents first, as they were then
+            if known.name not in metadata.tables:
                 continue
-            known = {column["name"] for column in there.get_columns(table.name)}
-            columns = [column for column in table.columns if column.name in known]
+            table = metadata.tables[known.name]
+            columns = [column for column in table.columns if column.name in known.columns]
             rows = [{str(k): v for k, v in row._asdict().items()} for row in source.execute(sa.select(*columns))]
             if rows:
                 target.execute(sa.insert(table), rows)
-            if "id" in known and target.dialect.name == "postgresql":
+            if "id" in known.columns and target.dialect.name == "postgresql":
                 next_id = f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), max(id)) FROM {table.name}"
                 target.exec_driver_sql(next_id)
     new.dispose()
