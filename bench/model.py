@@ -109,6 +109,10 @@ class Revision:
     committed_at: datetime | None = None
 
 
+HARNESS_VARIABLES = ("PYTHONPATH", "PYTHONHASHSEED", "PYTHONSAFEPATH", "PYTHONHOME", "BENCH_OVERLAYS")
+"""Variables of a target that the harness itself decides: how a worker finds its code, no part of what is measured."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """Where code runs."""

@@ -12,12 +12,13 @@ from functools import lru_cache
 
 from bench.history import Series
 from bench.metrics import Metric
-from bench.model import ArmResult, Experiment, Run, RunStatus, Target
+from bench.model import HARNESS_VARIABLES, ArmResult, Experiment, Run, RunStatus, Target
 
 
 def target_text(target: Target) -> str:
     """What of a target makes another series: device, requirements, variables. The revision is the series' axis."""
-    variables = (f"{name}={value}" for name, value in sorted(target.variables.items()))
+    asked = {name: value for name, value in target.variables.items() if name not in HARNESS_VARIABLES}
+    variables = (f"{name}={value}" for name, value in sorted(asked.items()))
     return " ".join([target.device, *sorted(target.requirements), *variables])
 
 

@@ -98,12 +98,10 @@ def _environment(target: Target | None) -> Environment:
 
     if target is None or target.python is None:
         return read_environment()
-    from bench.targets.interpreter import read_interpreter
+    from bench.targets import installed_packages
 
-    found = read_interpreter(target.python)
-    beside = dict(pin.split("==", 1) for pin in target.requirements if "==" in pin)
-    python = f"{found.implementation} {'.'.join(map(str, found.version))}"
-    return read_environment(python=python, installed={**found.packages, **beside})
+    python, packages = installed_packages(target)
+    return read_environment(python=python, installed=packages)
 
 
 def progress_of(stack: ExitStack) -> Progress:

@@ -105,7 +105,8 @@ def target_of(config: Config, python: str | None, chosen: Mapping[str, Any]) -> 
 
     spec = SideSpec(text=f"python:{python}", python=python)
     built = resolve(spec, project=config.root, cache=config.cache, requirements=requirements_for(chosen), say=note)
-    return replace(built, label=here.label)  # one interpreter needs no name in every row; the environment has it
+    # The interpreter and what was put beside it annotate a run, in its environment; they name no series.
+    return replace(built, label=here.label, requirements=())
 
 
 def discover(source: Suites, target: Target, selectors: Sequence[str]) -> Discovery:

@@ -10,8 +10,13 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import ModuleType
+
+OVERLAYS = "BENCH_OVERLAYS"
+"""Variable that names a worker the folders of its target: their modules come before all others."""
 
 
 def entry_of(folder: Path) -> tuple[str, str]:
@@ -32,6 +37,42 @@ def add(entries: Iterable[str]) -> None:
         elif entry not in sys.path:
             # After what the target put first: its own code must not be hidden by a suite's neighbour.
             sys.path.insert(len(_target_entries()), entry)
+
+
+class OverlaysFirst:
+    """Finds what the target's overlays hold there, whatever a suite or its tool puts in front of sys.path.
+
+    pytest, asv's reader and many a conftest.py do so with the project's own folder, and every side
+    would then be measured with the code that lies beside the suite.
+    """
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._installed = [folder for folder in folders if any(Path(folder).glob("*.dist-info"))]
+        self._sources = [folder for folder in folders if folder not in self._installed]
+        self.suites: set[str] = set()
+        """Modules of the suite itself, which judges all sides: a side's source tree has them too."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """See importlib.abc.MetaPathFinder. Parts of packages follow their package, namespaces the search path."""
+        if path is not None:
+            return None
+        folders = self._installed if name in self.suites else [*self._installed, *self._sources]
+        spec = PathFinder.find_spec(name, folders)
+        return spec if spec is not None and spec.origin is not None else None
+
+
+def prefer_overlays() -> OverlaysFirst:
+    """Let the overlays of this worker's target win over everything that comes later. Once a process."""
+    for finder in sys.meta_path:
+        if isinstance(finder, OverlaysFirst):
+            return finder
+    folders = [part for part in os.environ.get(OVERLAYS, "").split(os.pathsep) if part]
+    made = OverlaysFirst(folders)
+    if folders:
+        sys.meta_path.insert(0, made)
+    return made
 
 
 def _target_entries() -> list[str]:

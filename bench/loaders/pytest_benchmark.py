@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.api import Skip, Work, fingerprint
+from bench.loaders import paths
 from bench.loaders.benchmark_fixture import BenchmarkFixture, Hold
 from bench.loaders.native import problem_of
 from bench.loaders.scope import left_out
@@ -88,7 +89,7 @@ def drive(source: str, device: Device, params: dict[str, Scalar], hold: Hold) ->
         arguments = ["--rootdir", str(chosen.parent), "-c", settings]
     else:
         arguments = ["--rootdir", settings, "-c", os.devnull]
-    driver = _Driver(tail, params.get("case"), hold)
+    driver = _Driver(file, tail, params.get("case"), hold)
     code, said = _pytest([*arguments, "--maxfail=0", f"{file}::{tail}"], driver)
     if driver.error is not None:
         raise driver.error
@@ -144,8 +145,32 @@ def _tail(item: pytest.Function) -> str:
     return tail if case is None else tail.removesuffix(f"[{case}]")
 
 
+def _own_name(path: Path) -> str:
+    """The top of the name under which pytest imports a file or folder of tests."""
+    top = path
+    while (top.parent / "__init__.py").is_file():
+        top = top.parent
+    return top.stem
+
+
 class _Plugin:
     """What collecting and running share."""
+
+    def __init__(self, place: str) -> None:
+        self._overlays = paths.prefer_overlays()
+        self._overlays.suites |= {"conftest", _own_name(Path(place).resolve())}
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Asked of every folder before its conftest.py is imported, which may be a part of a package."""
+        if (collection_path / "conftest.py").is_file():
+            self._overlays.suites.add(_own_name(collection_path / "conftest.py"))
+        return None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> None:
+        """Asked of every module of tests before it is imported."""
+        if isinstance(collector, pytest.Module):
+            self._overlays.suites.add(_own_name(collector.path))
 
     def pytest_configure(self, config: pytest.Config) -> None:
         for marker in MARKERS:
@@ -167,6 +192,7 @@ class _Collector(_Plugin):
     def __init__(
         self, place: str, skip: Sequence[str], announce: Callable[[str], None], patterns: Sequence[str]
     ) -> None:
+        super().__init__(place)
         self.benchmarks: dict[str, dict[str, Any]] = {}
         self.problems: list[dict[str, str]] = []
         self._place = Path(place).resolve()
@@ -175,12 +201,14 @@ class _Collector(_Plugin):
         self._patterns = patterns
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        super().pytest_ignore_collect(collection_path)
         if os.path.relpath(collection_path) in self._skip:
             return True
         return True if collection_path.is_file() and left_out(self._suite(collection_path), self._patterns) else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> None:
+        super().pytest_make_collect_report(collector)
         if isinstance(collector, pytest.Module):
             self._announce(os.path.relpath(collector.path))
 
@@ -227,7 +255,8 @@ def _version(function: Callable[..., Any]) -> str:
 class _Driver(_Plugin):
     """Runs one test and remembers how it ended."""
 
-    def __init__(self, tail: str, case: Scalar | None, hold: Hold) -> None:
+    def __init__(self, file: str, tail: str, case: Scalar | None, hold: Hold) -> None:
+        super().__init__(file)
         self._tail = tail
         self._wanted = case
         self._hold = hold

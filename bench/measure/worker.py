@@ -327,6 +327,7 @@ def main() -> None:
     read_fd, write_fd, control_fd, parent = (int(argument) for argument in sys.argv[1:5])
     forking.tie_to_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's business
+    paths.prefer_overlays()
     os.set_inheritable(control_fd, False)
     worker = Worker(Channel(read_fd, write_fd), control_fd)
     worker.serve()

@@ -2,7 +2,7 @@
 
 from bench.targets.cache import Cache, Entry
 from bench.targets.parse import SideSpec, parse_side
-from bench.targets.proof import identical, installed_version
+from bench.targets.proof import identical, installed_packages, installed_version
 from bench.targets.resolve import resolve
 from bench.targets.revision import age, default_base, revision_of
 
@@ -13,6 +13,7 @@ __all__ = [
     "age",
     "default_base",
     "identical",
+    "installed_packages",
     "installed_version",
     "parse_side",
     "resolve",

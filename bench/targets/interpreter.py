@@ -25,7 +25,7 @@ import sys
 if sys.version_info < (3, 8):
     print('{"version": %s}' % list(sys.version_info[:3]))
     sys.exit()
-import importlib.metadata, importlib.util, json, pathlib, platform, re, sysconfig
+import importlib.metadata, importlib.util, json, pathlib, re, sysconfig
 packages = {}
 for found in importlib.metadata.distributions():
     name = found.metadata["Name"]
@@ -40,7 +40,6 @@ if spec and spec.origin:
 print(json.dumps({
     "version": list(sys.version_info[:3]), "abi": sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag,
     "platform": sysconfig.get_platform(), "packages": packages, "wheels": wheels,
-    "implementation": platform.python_implementation(),
     "pip": packages.get("pip") if importlib.util.find_spec("pip") else None,
 }))
 """
@@ -54,7 +53,6 @@ class Interpreter:
     """
 
     python: str
-    implementation: str  # CPython, PyPy
     version: tuple[int, ...]
     abi: str  # what a compiled wheel depends on
     packages: dict[str, str]
@@ -81,8 +79,8 @@ def read_interpreter(python: str | None) -> Interpreter:
             f"{'.'.join(map(str, OLDEST))} or newer; choose another interpreter."
         )
     return Interpreter(
-        python=path, implementation=facts["implementation"], version=version,
-        abi=f"{facts['abi']} {facts['platform']}", packages=facts["packages"], pip=_pip(path, facts),
+        python=path, version=version, abi=f"{facts['abi']} {facts['platform']}",
+        packages=facts["packages"], pip=_pip(path, facts),
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.errors import HostError, UsageError
+from bench.model import HARNESS_VARIABLES
 from bench.targets.revision import WORKING_TREE, Repository
 
 FORMS = (
@@ -27,9 +28,6 @@ LATEST = re.compile(r"latest(@[^\s~]+)?(~\d+)?")
 KEY = re.compile(r"[0-9a-f]{4,32}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DEVICE = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]*")
-
-HARNESS_VARIABLES = ("PYTHONPATH", "PYTHONHASHSEED", "PYTHONSAFEPATH", "PYTHONHOME")
-"""What the harness itself decides for every worker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.errors import HostError
 from bench.measure.session import worker_environment
-from bench.model import Target
+from bench.model import HARNESS_VARIABLES, Target
 from bench.targets.cache import read_entry
 from bench.targets.contents import digest
 from bench.targets.process import run_quietly
@@ -46,6 +46,21 @@ else:
     names = [name for name in names if name.isidentifier() and not name.startswith("__")]
     print(json.dumps({"version": found.version, "root": str(found.locate_file("")), "modules": names}))
 """
+
+PACKAGES = """
+import importlib.metadata, json, platform, re
+packages = {}
+for found in importlib.metadata.distributions():
+    if name := found.metadata["Name"]:
+        packages.setdefault(re.sub(r"[-_.]+", "-", name).lower(), found.version)
+print(json.dumps([f"{platform.python_implementation()} {platform.python_version()}", packages]))
+"""
+
+
+def installed_packages(target: Target) -> tuple[str, dict[str, str]]:
+    """(`CPython 3.12.1`, version by distribution) as processes at `target` have them."""
+    python, packages = _ask(target, PACKAGES)
+    return python, packages
 
 
 def installed_version(target: Target, name: str) -> str | None:
@@ -90,7 +105,7 @@ def identical(one: Target, two: Target) -> bool:
 
 
 def _without_path(target: Target) -> dict[str, str]:
-    return {name: value for name, value in target.variables.items() if name != "PYTHONPATH"}
+    return {name: value for name, value in target.variables.items() if name not in HARNESS_VARIABLES}
 
 
 def _folders(target: Target) -> list[str]:

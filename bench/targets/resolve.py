@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import HostError, UsageError
+from bench.loaders.paths import OVERLAYS
 from bench.model import Revision, Target
 from bench.targets import harness
 from bench.targets.cache import Cache, Entry, Say, silent
@@ -84,13 +85,14 @@ def resolve(
     names += [f"python:{spec.python}"] if spec.python else []
     ours = harness.harness_entry(store, workshop.installer)
     callers = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
-    path = [ours.folder / harness.FIRST, *(s.folder for s in sites), *callers, ours.folder / harness.LAST]
+    sides = [site.folder for site in sites]
+    path = [ours.folder / harness.FIRST, *sides, *map(Path, callers), ours.folder / harness.LAST]
     target = Target(
         label=" ".join(names),
         python=interpreter.python if spec.python or python else None,
         revision=revision,
         requirements=tuple(dict.fromkeys(pin for site in sites for pin in site.pins)),
-        variables={**spec.variables, "PYTHONPATH": os.pathsep.join(map(str, path))},
+        variables={**spec.variables, **_search(path, sides, safe=revision is not None)},
         device=spec.device or "cpu",
     )
     hidden: set[str] = set()
@@ -99,6 +101,14 @@ def resolve(
         check_origins(target, [name for name in names if name not in hidden], site.folder)
         hidden |= set(names)
     return target
+
+
+def _search(path: Sequence[Path], sites: Sequence[Path], *, safe: bool) -> dict[str, str]:
+    """Variables by which processes find their code; `safe`: not in the current folder, nor in a script's."""
+    variables = {"PYTHONPATH": os.pathsep.join(map(str, path))}
+    if sites:
+        variables[OVERLAYS] = os.pathsep.join(map(str, sites))
+    return {**variables, "PYTHONSAFEPATH": "1"} if safe else variables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -124,9 +124,9 @@ def side(project, cache):
     return make
 
 
-def notes_at(target, suites):
+def notes_at(target, suites, kind=NativeSource):
     """What the suite's set-up says of itself in a worker at `target`."""
-    source = NativeSource([str(suites)])
+    source = kind([str(suites)])
     (benchmark,) = source.discover(target).benchmarks
     with Session() as session:
         worker = session.start(target, threads=1, hash_seed=0)
