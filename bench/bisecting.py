@@ -22,7 +22,7 @@ from bench.journal import Journal
 from bench.metrics import CPU_TIME, TIME, Better, Kind, Metric, Summary
 from bench.model import Estimate, ExperimentResult, FailureKind, Measurement, Verdict
 from bench.stats.location import Interval, trimmed_interval
-from bench.stats.sequential import CONFIRMATION_LAUNCHES, LOOKS, State, confirm
+from bench.stats.sequential import CONFIRMATION_LAUNCHES, EARLY_CONFIRMATIONS, LOOKS, State, confirm
 from bench.suspects import EXACT, Answer, Effect, Ended, Lab, Outcome, Question, Step
 from bench.targets.history import Change
 
@@ -106,8 +106,11 @@ class Bisection:
             return replace(outcome, metric=self._metric, verdict=verdict, reason=first.reason, whole=whole)
         fresh = first
         if not self._exact:
-            self._say(f"it does; measuring again with {CONFIRMATION_LAUNCHES} fresh launches")
-            fresh = self._measured("again", good, bad, launches=CONFIRMATION_LAUNCHES)
+            self._say(f"it does; measuring again with up to {CONFIRMATION_LAUNCHES} fresh launches")
+            fresh = self._measured(
+                "again", good, bad, launches=CONFIRMATION_LAUNCHES, patient=True,
+                enough=lambda result: self._confirmed_early(result, verdict),
+            )  # fmt: skip
             if fresh.problem:
                 raise MissingError(f"{question.variant}: {fresh.problem}; there is nothing to search for.")
             if not self._confirmed(fresh, verdict):
@@ -259,7 +262,7 @@ class Bisection:
             self._say(f"measuring {head.short} against {base.short}")
         most = max([CONFIRMATION_LAUNCHES, *(s.launches for s in self._steps if s.launches <= LOOKS[-1])])
         try:
-            answer = self._measured(kind, base.name, head.name, launches=most)
+            answer = self._measured(kind, base.name, head.name, launches=most, patient=True)
         except BuildError as error:
             self._notes.append(
                 f"{base.short} could not be built, so that {head.short} has no effect of its own: {error}"
@@ -293,15 +296,28 @@ class Bisection:
 
     # Questions and answers
 
+    def _confirmed_early(self, result: ExperimentResult, verdict: Verdict) -> bool:
+        """Whether fewer fresh launches than planned are clear already (bench.stats.sequential.confirm)."""
+        if len(result.launches) not in EARLY_CONFIRMATIONS:
+            return False
+        return self._confirmed(_answer(result, "", "", 0.0), verdict)
+
     def _measured(
-        self, kind: str, base: str, head: str, *, launches: int | None = None, enough: Enough | None = None
+        self,
+        kind: str,
+        base: str,
+        head: str,
+        *,
+        launches: int | None = None,
+        enough: Enough | None = None,
+        patient: bool = False,
     ) -> Answer:
         key = _name(kind, base, head)
         if key in self._journal:
             return self._journal[key]
         start = self._clock()
         most = 1 if self._exact else launches or self._question.policy.launches
-        result = self._lab.compare(base, head, launches=most, enough=enough)
+        result = self._lab.compare(base, head, launches=most, enough=enough, patient=patient)
         answer = _answer(result, base, head, self._clock() - start)
         self._journal.keep(key, answer)
         return answer

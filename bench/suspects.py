@@ -42,8 +42,8 @@ class Answer:
 class Lab(Protocol):
     """Where changes are built and measured."""
 
-    def compare(self, base: str, head: str, *, launches: int, enough: Enough | None) -> ExperimentResult:
-        """Launch the benchmark at both, side by side, at most so often.
+    def compare(self, base: str, head: str, *, launches: int, enough: Enough | None, patient: bool) -> ExperimentResult:
+        """Launch the benchmark at both, side by side, at most so often; `patient`: however long that takes.
 
         Raises BuildError when one cannot be built, KeyboardInterrupt when a person wants it to end.
         """

@@ -86,7 +86,7 @@ class TargetLab:
                 raise
         return self._targets[name]
 
-    def compare(self, base: str, head: str, *, launches: int, enough: Enough | None) -> ExperimentResult:
+    def compare(self, base: str, head: str, *, launches: int, enough: Enough | None, patient: bool) -> ExperimentResult:
         """See bench.suspects.Lab."""
         import secrets
         from dataclasses import replace
@@ -95,7 +95,7 @@ class TargetLab:
         from bench.model import Arm, Experiment
 
         arms = tuple(Arm(variant=self._variant, target=self.target(name)) for name in (base, head))
-        budget = None if enough is None else self._policy.budget_s
+        budget = None if patient else self._policy.budget_s
         policy = replace(self._policy, launches=launches, budget_s=budget)
         if launches == 1:  # exact metrics: the time is not looked at
             policy = replace(policy, rounds=1, samples=1, warm_up_calls=1, warm_up_cap_ns=1)

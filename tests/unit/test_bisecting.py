@@ -31,13 +31,13 @@ class MadeUpLab:
         self.asked = []
         self.interrupt_after = None
 
-    def compare(self, base, head, *, launches, enough):
+    def compare(self, base, head, *, launches, enough, patient):
         if self.interrupt_after == len(self.asked):
             raise KeyboardInterrupt
         self.build(base)
         self.build(head)
         self.asked.append((base, head))
-        looks = [n for n in LOOKS if n <= launches] if enough else []
+        looks = sorted({*(n for n in LOOKS if n <= launches), launches}) if enough else []
         for n in looks or [launches]:
             result = self.result(base, head, n)
             if enough and enough(result):
@@ -127,6 +127,15 @@ def test_the_change_is_found_and_proved_against_its_parent(bisect):
     assert {base for base, _ in lab.asked[2:-1]} == {"c0"}  # levels, not neighbours
     assert len(found.steps) == 4
     assert found.exit_code() is Exit.REGRESSION
+
+
+def test_ends_that_differ_clearly_need_few_fresh_launches(bisect):
+    clear, small = (
+        bisect(MadeUpLab(slower_from(11, 1.5))),
+        bisect(MadeUpLab(slower_from(11, 1.05), noise=0.04), restart=True),
+    )
+    assert (clear.whole.n, small.whole.n) == (LOOKS[0], 18)
+    assert clear.effect.launches == 18  # the figure that is reported is measured in full
 
 
 def test_an_improvement_is_found_and_is_no_failure(bisect):
