@@ -71,9 +71,9 @@ class FrameDifference:
 class ProfileDifference:
     """What became slower or faster between two sides.
 
-    real: head / base without the profiler, real_ns base's call then; total and base_ns: the same under it. frames:
-    those whose time stands out of the repetitions, or that are called more or less often, largest difference first.
-    quiet: how many others there are.
+    real: head / base of CPU time without the profiler, real_ns base's call then; total and base_ns: of the time
+    under it. frames: those whose time stands out of the repetitions, or that are called more or less often, largest
+    difference first. quiet: how many others there are.
     """
 
     variant: str
@@ -100,7 +100,7 @@ def compare_profiles(
     base: str,
     head: str,
 ) -> ProfileDifference:
-    """Compare (base, head) of each repetition; `bare` is ns a call without the profiler.
+    """Compare (base, head) of each repetition; `bare` is CPU ns a call without the profiler.
 
     Raises ValueError without a repetition, or where base was seen doing nothing.
     """

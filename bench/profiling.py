@@ -106,7 +106,7 @@ class _Repetition:
         self._core = core
         self._spies: list[subprocess.Popen[bytes]] = []
         self.bare_ns = (0.0, 0.0)
-        """ns a call of base and head without the profiler: the least disturbed block of each."""
+        """CPU ns a call of base and head without the profiler, in the least disturbed block of each."""
 
     def measure(self, seconds: float, calls: int) -> tuple[tuple[Profile, Profile], int]:
         """Profiles of both sides, and the calls of a block: those given, else what fits at the first side."""
@@ -127,8 +127,8 @@ class _Repetition:
             for turn in range(TURNS):
                 for side in order if turn % 2 == 0 else order[::-1]:
                     self._ask(side, workers[side], "profile", step="run", calls=calls)
-                    (wall,) = self._ask(side, workers[side], "round", loops=calls, samples=1, untimed=False)["wall"]
-                    blocks[side].append(wall / calls)
+                    (cpu,) = self._ask(side, workers[side], "round", loops=calls, samples=1, untimed=False)["cpu"]
+                    blocks[side].append(max(1, cpu) / calls)
             self.bare_ns = (min(blocks[0]), min(blocks[1]))
             answers = [self._ask(side, workers[side], "profile", step="end") for side in (0, 1)]
             seen = self._seen()

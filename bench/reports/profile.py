@@ -26,7 +26,7 @@ def profile_text(found: ProfileDifference, width: int | None = None, *, colour: 
         f"[bold]{escape(found.variant)}[/bold]  base {escape(side(found.base))}  head {escape(side(found.head))}"
     )
     console.print(
-        f"a call takes {quantity(found.real_ns, TIME)} in base, head / base {ratio(found.real, 3)}; under "
+        f"a call takes {quantity(found.real_ns, TIME)} of CPU time in base, head / base {ratio(found.real, 3)}; under "
         f"{found.engine} {quantity(found.base_ns, TIME)} and {ratio(found.total, 3)}; {found.repetitions} repetitions",
         soft_wrap=True,
     )  # fmt: skip
