@@ -27,11 +27,17 @@ OPTIONS = (
         metavar="TEXT",
         help="A command line: whole-process time and memory; of several the first is the baseline.",
     ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="Most that each phase of a benchmark may take (default: what it declares, 120 for a command).",
+    ),
 )
 
 
 def source_options(function: F) -> F:
-    """Add --asv, --pytest and --command."""
+    """Add --asv, --pytest, --command and --timeout."""
     for option in reversed(OPTIONS):
         function = option(function)
     return function
@@ -42,6 +48,30 @@ def source_of(config: Config, chosen: Mapping[str, Any], revision: Revision | No
 
     Raises UsageError for two sources at once.
     """
+    source = _source_of(config, chosen, revision)
+    timeout_s: float | None = chosen.get("timeout")
+    return source if timeout_s is None else _WithTimeout(source, timeout_s)
+
+
+class _WithTimeout:
+    """A source whose benchmarks may take as long as the person says."""
+
+    def __init__(self, source: Suites, timeout_s: float) -> None:
+        self.name = source.name
+        self.path: tuple[str, ...] = ()
+        self._source = source
+        self._timeout_s = timeout_s
+
+    def discover(self, target: Target, patterns: Sequence[str] = ()) -> Discovery:
+        """See bench.ports.Source."""
+        from dataclasses import replace
+
+        found = self._source.discover(target, patterns)
+        self.path = self._source.path
+        return replace(found, benchmarks=tuple(replace(b, timeout_s=self._timeout_s) for b in found.benchmarks))
+
+
+def _source_of(config: Config, chosen: Mapping[str, Any], revision: Revision | None) -> Suites:
     from bench.errors import UsageError
 
     given = [name for name in ("asv", "tests", "commands") if chosen.get(name)]

@@ -19,6 +19,14 @@ CPU = "runners.devices.cpu:Cpu"
 """The device that every machine has."""
 
 
+class Told(Exception):  # noqa: N818 - a report, not a mistake
+    """A failure outside Python: its message, and the last lines of what was printed, say all."""
+
+    def __init__(self, message: str, printed: str = "") -> None:
+        super().__init__(message)
+        self.printed = printed
+
+
 def device_of(spec: str, threads: int) -> Device:
     """The device `module:class`, with so many threads."""
     module, _, name = spec.partition(":")

@@ -27,7 +27,7 @@ from bench.api import Items, Skip, Work, Wrong
 from bench.loaders import paths
 from bench.measure import forking
 from bench.measure.channel import Channel, Message
-from bench.measure.contract import device_of, judge, require
+from bench.measure.contract import Told, device_of, judge, require
 from bench.measure.meters.disturbance import read_counters
 from bench.measure.meters.memory import peak_resident_bytes
 from bench.measure.meters.sensors import Sensors, own_cpus
@@ -96,6 +96,8 @@ class Worker:
             return _failure(FailureKind.SKIPPED, str(skip) or "the suite skipped it without a reason")
         except Wrong as wrong:
             return _failure(FailureKind.WRONG, str(wrong) or "the answer is wrong")
+        except Told as told:
+            return _failure(FailureKind.RAISED, str(told), told.printed)
         except MemoryError:
             return _failure(FailureKind.RAISED, "ran out of memory (MemoryError)", traceback.format_exc())
         except SystemExit as error:

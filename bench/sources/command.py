@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Sequence
 
@@ -11,6 +12,11 @@ from bench.model import Benchmark, Target
 from bench.ports import Discovery
 
 LOADER = "bench.loaders.command"
+
+QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
+
+SHELLS = re.compile(r"[|&;<>`]|\$[({]|^\s*\w+=")
+"""What a shell would act on outside of quotes: pipes, lists, redirections, substitutions, a variable in front."""
 
 VERSION = "1"
 """The workload is the command line, which names the variant: its identity needs nothing else."""
@@ -25,7 +31,7 @@ class CommandSource:
     name = "command"
 
     def __init__(self, commands: Sequence[str], *, timeout_s: float = 120.0) -> None:
-        """Raises UsageError for a command line that is empty, repeated or cannot be split."""
+        """Raises UsageError for a command line that is empty, repeated, cannot be split or needs a shell."""
         for command in commands:
             try:
                 words = shlex.split(command)
@@ -33,6 +39,11 @@ class CommandSource:
                 raise UsageError(f"--command {command!r} cannot be split into words: {error}.") from None
             if not words:
                 raise UsageError("--command needs a program to run.")
+            if found := SHELLS.search(QUOTED.sub("", command)):
+                raise UsageError(
+                    f"--command {command!r} has {found[0].strip()!r}, which only a shell understands, and none is "
+                    f"started; quote it, or write --command {shlex.join(['sh', '-c', command])!r}."
+                )
         if len(set(commands)) != len(commands):
             raise UsageError("--command names the same command line twice; name it once.")
         self._commands = tuple(commands)

@@ -124,3 +124,14 @@ def test_a_foreign_suite_that_is_not_there_is_said(foreign, option, says):
     assert process.returncode in (Exit.USAGE, Exit.FAILED, Exit.ENVIRONMENT)
     assert says in err
     assert "Traceback" not in out + err
+
+
+def test_a_timeout_that_a_person_gives_replaces_the_declared_ones(foreign):
+    for options in (ASV_OPTION, PYTEST_OPTION, ("--command", "sleep 60")):
+        out, _ = foreign("list", *options, "--timeout", "1.5", "--json", PYTHONPATH="src")
+        assert {b["timeout_s"] for b in json.loads(out)["benchmarks"]} == {1.5}
+    out, _ = foreign(
+        "run", "--command", "sleep 60", "--timeout", "1.5", "--launches", "1", "--json", "-", code=Exit.FAILED
+    )
+    (failure,) = [v["failure"] for e in json.loads(out)["experiments"] for v in e["variants"] if v["failure"]]
+    assert (failure["kind"], failure["message"]) == ("timed_out", "no answer within 1.5 s; it was killed")

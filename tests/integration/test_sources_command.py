@@ -57,14 +57,19 @@ def test_peak_memory_is_the_childs(arms):
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        (FAILS, "CommandFailed: exit code 3: last words"),
-        (KILLED, "CommandFailed: killed by SIGSEGV"),
-        (MISSING, "CommandFailed: there is no program no-such-program"),
+        (FAILS, "exit code 3: last words"),
+        (KILLED, "killed by SIGSEGV"),
+        (MISSING, "there is no program no-such-program"),
     ],
 )
 def test_a_program_that_fails_is_a_failure_with_its_last_words(arms, command, says):
     assert arms[command].failure.kind is FailureKind.RAISED
     assert arms[command].failure.message == says
+
+
+def test_a_failure_keeps_what_the_program_said_and_nothing_of_ours(arms):
+    assert arms[FAILS].failure.detail == "first\nlast words"
+    assert arms[KILLED].failure.detail == ""
 
 
 def test_python_is_the_targets(arms):
@@ -85,8 +90,21 @@ def test_one_command_has_no_baseline_and_the_same_name():
 
 @pytest.mark.parametrize(
     ("commands", "says"),
-    [(["  "], "needs a program"), (["a 'b"], "cannot be split"), (["a", "a"], "the same command line twice")],
+    [
+        (["  "], "needs a program"),
+        (["a 'b"], "cannot be split"),
+        (["a", "a"], "the same command line twice"),
+        (["cat x | wc -l"], r"has '\|', which only a shell understands.*sh -c 'cat x \| wc -l'"),
+        (["make && ./x"], "has '&'"),
+        (["x > y"], "has '>'"),
+        (["N=1 python x.py"], "has 'N='"),
+        (["x $(y)"], r"has '\$\('"),
+    ],
 )
 def test_a_command_line_that_makes_no_sense_is_a_usage_error(commands, says):
     with pytest.raises(UsageError, match=says):
         CommandSource(commands)
+
+
+def test_what_is_quoted_is_the_programs_own():
+    CommandSource(["python -c 'a = 1; print(a > 0 | 1)'", 'x "a & b" a\\;b', "x --n=1 https://example.org/?a=1"])
