@@ -90,6 +90,14 @@ def scaled(value: Any, factor: float, what: str) -> Number:
     return found if factor == 1.0 else found * factor
 
 
+def spelled(value: str, what: str) -> Number:
+    """A finite number written as text; whole ones stay whole."""
+    try:
+        return number(int(value) if value.strip().isdigit() else float(value), what)
+    except ValueError:  # no number, or one of thousands of digits
+        raise FormatError(f"{what} is {_spell(value)} where a number was expected") from None
+
+
 def nanoseconds(values: Iterable[Any], factor: float, what: str) -> tuple[Number, ...]:
     """Durations in ns. `factor`: nanoseconds in their unit (`TIME_UNITS`)."""
     return tuple(scaled(value, factor, what) for value in values)

@@ -302,3 +302,105 @@ def test_exported_runs_come_back_as_they_were(tmp_path):
     file = tmp_path / "runs.json"
     file.write_bytes(b"\n".join(map(encode_run, runs)))
     assert [reading.run for reading in Reader(all_formats(), Supplied()).read([file])] == runs
+
+
+# github-action-benchmark
+
+
+def test_a_history_of_github_action_benchmark_is_a_run_an_entry_with_the_tools_statistic_and_direction():
+    runs = runs_in("github-action-benchmark/data.js")
+    assert [run.revision.commit[:4] for run in runs] == ["0a1b", "1b2c", "1b2c", "1b2c", "1b2c"]
+    assert runs[0].revision.committed_at.isoformat() == "2026-01-01T00:00:00+00:00"
+    assert runs[0].quarantine == ("machine", "tool version")
+    assert {e.experiment.benchmark.suite for run in runs for e in run.experiments} == {"Rust", "Python"}
+    assert values(arms(runs[1])["sort::small"]) == {"time_median": ((90,),)}
+    assert arms(runs[1])["sort::gone"].failure.kind is FailureKind.UNMEASURED
+    rate = metric(arms(runs[2])["test_sort.py::test_sort"], "throughput")
+    assert (rate.unit, rate.better) == ("1/s", Better.HIGHER)
+    assert values(arms(runs[3])["BenchmarkSort"]) == {"time_mean": ((300.5, 310),)}
+    recall = arms(runs[4])["recall"]
+    assert (values(recall), metric(recall, "value").better) == ({"value": ((0.95,),)}, Better.HIGHER)
+
+
+def test_custom_results_of_github_action_benchmark_keep_their_units():
+    (run,) = runs_in("github-action-benchmark/custom.json")
+    found = arms(run)
+    assert values(found["start"]) == {"time_result": ((31.5e6,),)}
+    assert metric(found["bytes written"], "value").better is Better.HIGHER
+    assert metric(found["objects"], "value").unit == "objects"
+    assert run.quarantine == ("commit", "machine", "tool version")
+
+
+# Otava
+
+
+def test_otava_rows_are_runs_and_an_empty_cell_is_no_value():
+    runs = runs_in("otava/local.sample.csv")
+    assert [(r.revision.commit, r.revision.branch) for r in runs] == [("aaa0", "main"), ("aaa1", "feature-x")]
+    assert runs[0].started_at.isoformat() == "2026-01-01T02:00:00+00:00"
+    assert values(arms(runs[0])["local.sample"]) == {"throughput": ((1540,),), "p99": ((10.5,),)}
+    assert values(arms(runs[1])["local.sample"]) == {"throughput": ((1380,),)}
+    assert "neither its unit" in arms(runs[0])["local.sample"].notes["p99"]
+    assert [values(arms(r)["semicolons"]) for r in runs_in("otava/semicolons.csv")][1] == {"metric1": ((8.5,),)}
+
+
+@pytest.mark.parametrize("text", ["time,commit\n1767225600,a\n", "time,commit,m\n1767225600,a,fast\n", "time,m\n1,2\n"])
+def test_a_table_that_only_resembles_otavas_is_unknown(tmp_path, text):
+    (tmp_path / "x.csv").write_text(text)
+    (found,) = Reader(all_formats(), Supplied()).read([tmp_path / "x.csv"])
+    assert found.foreign
+
+
+# onnxruntime_perf_test
+
+
+def test_onnxruntime_output_is_a_summary_under_the_files_name():
+    (run,) = runs_in("onnxruntime-perf-test/squeeze.txt")
+    found = arms(run)["squeeze[intra_op_num_threads=4]"]
+    told = values(found)
+    assert (told["time_mean"], told["time_p99"]) == (((2e6,),), ((3e6,),))
+    assert (told["session_creation"], told["first_call"]) == (((0.25e9,),), ((12e6,),))
+    assert told["peak_memory"] == ((36696064,),)
+    assert metric(found, "inferences_per_second").better is Better.HIGHER
+    assert found.notes["samples"] == "a summary of 100 requests"
+
+
+def test_onnxruntime_requests_are_raw_samples_under_the_models_name():
+    (run,) = runs_in("onnxruntime-perf-test/requests.csv")
+    assert values(arms(run)["squeeze"])["time"] == ((1.9e6, 2e6, 1.8e6),)
+
+
+# MLPerf
+
+
+def test_mlperf_takes_model_machine_and_generator_from_what_lies_around_the_summary():
+    _, run = runs_in("mlperf")
+    found = arms(run)["resnet[scenario=Offline]"]
+    assert next(iter(values(found).items())) == ("samples_per_second", ((1500.5,),))
+    assert metric(found, "samples_per_second").better is Better.HIGHER
+    assert values(found)["latency_p99.9"] == ((8990000,),)
+    assert (run.machine.cpu, run.machine.physical_cores, run.machine.memory_gib) == ("Imaginary CPU 9000", 48, 512)
+    assert [a.model for a in run.machine.accelerators] == ["Imaginary Accelerator"] * 2
+    assert run.environment.packages == {"loadgen": "2.1 @ 0123456789"}
+    assert (run.started_at.hour, run.quarantine) == (12, ("commit",))
+
+
+def test_an_invalid_mlperf_result_is_a_failure_with_its_reasons_and_an_accuracy_run_is_none():
+    invalid, valid = runs_in("mlperf")
+    found = arms(invalid)["resnet[scenario=MultiStream]"]
+    assert (found.failure.kind, arms(valid)["resnet[scenario=Offline]"].failure) == (FailureKind.WRONG, None)
+    assert found.failure.message.endswith("not Performance constraints satisfied, not Min queries satisfied")
+    assert "Reduce samples per query" in found.failure.detail
+    assert values(found)["per_query_latency_p99"] == ((61000000,),)
+    assert values(found)["per_sample_latency_p99"] == ((60000000,),)
+
+
+def test_a_summary_of_mlperf_alone_goes_by_the_name_of_what_was_tested(tmp_path):
+    text = (SAMPLES / "mlperf/results/box_x1/resnet/Offline/performance/run_1/mlperf_log_summary.txt").read_text()
+    (tmp_path / "mlperf_log_summary.txt").write_text(text)
+    (found,) = Reader(all_formats(), Supplied()).read(files_in(tmp_path))
+    assert list(arms(found.run)) == ["BoxSUT[scenario=Offline]"]
+    assert found.run.quarantine == ("commit", "machine", "tool version")
+    (tmp_path / "mlperf_log_summary.txt").write_text(text.partition("Result is")[0])
+    (found,) = Reader(all_formats(), Supplied()).read(files_in(tmp_path))
+    assert "no line `Result is`" in found.reason
