@@ -20,6 +20,7 @@ from bench.stats.location import (
     trimmed_interval,
 )
 from bench.stats.proportions import paired_difference, wilson
+from bench.tails import TailChange, tail_changes
 
 FLOOR = 0.01
 """Smallest relative change that is called one (policy default, design section 6)."""
@@ -183,7 +184,24 @@ def compare_results(base: ArmResult, head: ArmResult, *, paired: bool) -> tuple[
         found.append(comparison)
         if measurement.metric.name == TIME.name:
             found.append(_throughput_comparison(comparison, base.items, head.items))
-    return tuple(found)
+    return (*found, *(_tail_comparison(change, paired) for change in tail_changes(base, head, paired=paired)))
+
+
+def _tail_comparison(found: TailChange, paired: bool) -> Comparison:
+    """Never decided on fewer calls than the quantile needs."""
+    if found.interval is None:
+        change, verdict, reason = _ratio(found), Verdict.INCONCLUSIVE, found.note
+    else:
+        change = _estimate(found.interval, exp)
+        verdict, reason = decide(found.interval, found.metric.better) if paired else (Verdict.INCONCLUSIVE, UNPAIRED)
+    return Comparison(
+        metric=found.metric, base=found.base, head=found.head, change=change, relative=True, paired=paired,
+        verdict=verdict, reason=reason,
+    )  # fmt: skip
+
+
+def _ratio(found: TailChange) -> Estimate:
+    return Estimate(value=found.head.value / max(1.0, found.base.value), n=found.head.n, note=found.note)
 
 
 def _throughput_comparison(time: Comparison, base_items: float, head_items: float) -> Comparison:

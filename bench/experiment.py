@@ -9,65 +9,60 @@ from __future__ import annotations
 
 import os
 import random
+import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from math import inf
+from pathlib import Path
 from typing import Any
 
 from bench.decision import first_look
+from bench.measure.callgrind import SLOWER, CountError, calls_for, instructions, prefix, randomised
+from bench.measure.meters.sensors import own_cpus
 from bench.measure.parents import START_S, Parents
 from bench.measure.session import ArmFailed, Session, WorkerProcess
-from bench.metrics import CPU_TIME, FIRST_CALL, MEMORY_GROWTH, PEAK_MEMORY, SET_UP, SIZE, TIME, Summary
+from bench.metrics import (
+    ALLOCATION_PEAK,
+    CPU_TIME,
+    ENERGY,
+    FIRST_CALL,
+    INSTRUCTIONS,
+    MEMORY_GROWTH,
+    PEAK_MEMORY,
+    SET_UP,
+    SINGLE_CALL,
+    TIME,
+    Summary,
+)
 from bench.model import (
-    Arm,
     ArmResult,
     Experiment,
     ExperimentResult,
     Failure,
     FailureKind,
     Launch,
-    Measurement,
     Number,
     RoundConditions,
     Target,
 )
 from bench.modules import ModuleRunner, modules
 from bench.ports import Progress
+from bench.sampler import Sampler
 
 MINUTE_S = 60.0
 
 FIFO_LIMIT_NS = 200_000_000
 """Longest sample measured in the real-time class: the kernel throttles what takes over 0.95 s in a second."""
 
-UNTIMED_LIMIT_NS = 50_000_000
-"""Longest call that is made once untimed after a switch between arms: cold caches cost longer calls under 0.1 %."""
+TRACED = 10
+"""How many times as long as usual a call may take while its allocations are traced."""
 
 Finished = Callable[[int, ExperimentResult], None]
 
 Enough = Callable[[ExperimentResult], bool]
 """Whether an experiment needs no more launches; asked after each."""
-
-
-@dataclass
-class _Sampler:
-    """What accumulates for one arm."""
-
-    arm: Arm
-    loops: int = 1
-    samples: int = 1
-    rounds: int = 1
-    call_ns: int = 0
-    items: float = 1.0
-    notes: dict[str, str] = field(default_factory=dict)
-    size_bytes: int | None = None
-    values: dict[str, Any] = field(default_factory=dict)
-    failure: Failure | None = None
-    rows: dict[str, list[tuple[Number, ...]]] = field(default_factory=dict)
-
-    def keep(self, metric: str, row: Sequence[Number]) -> None:
-        self.rows.setdefault(metric, []).append(tuple(row))
 
 
 class ExperimentRunner:
@@ -85,7 +80,7 @@ class ExperimentRunner:
         self._device = device
         self._random = random.Random(experiment.seed)
         self._launch_metrics = [m for m in experiment.benchmark.metrics if m.summary is Summary.LAUNCH]
-        self._arms = [_Sampler(arm) for arm in experiment.arms]
+        self._arms = [Sampler(arm) for arm in experiment.arms]
         self._launches: list[Launch] = []
         self._spent_s = 0.0
         self._settled = False
@@ -123,15 +118,42 @@ class ExperimentRunner:
         self._freeze()
         self._settle()
 
+    def count_instructions(self, parents_under: Callable[[Sequence[str]], Parents]) -> None:
+        """One more process per arm, under callgrind. An arm that cannot be counted says why; it goes on."""
+        for sampler in self._arms:
+            if sampler.failure is None:
+                try:
+                    sampler.instructions = self._count(sampler, parents_under)
+                except ArmFailed as failed:
+                    why = failed.failure
+                    sampler.absent[INSTRUCTIONS.name] = f"{why.kind.value} in {why.phase} under valgrind: {why.message}"
+                except CountError as error:
+                    sampler.absent[INSTRUCTIONS.name] = str(error)
+
+    def _count(self, sampler: Sampler, parents_under: Callable[[Sequence[str]], Parents]) -> int:
+        warm_up, count = calls_for(sampler.call_ns)
+        with tempfile.TemporaryDirectory(prefix="bench-callgrind-") as name:
+            folder = Path(name)
+            worker = parents_under(prefix(folder)).worker(sampler.arm.target)
+            try:
+                self._set_up(sampler, worker, None, patience=1.0, slower=SLOWER)
+                timeout_s = SLOWER * self.experiment.benchmark.timeout_s
+                answer = worker.ask("instructions", timeout_s, warm_up=warm_up, count=count)
+            finally:
+                worker.kill()
+            if "absent" in answer:
+                raise CountError(answer["absent"])
+            if randomised():
+                sampler.notes["instructions"] = "addresses could not be held fixed: counts vary a little"
+            return instructions(folder, count)
+
     def _freeze(self) -> None:
         """One variant has one number of loops and samples, whichever target it runs at."""
-        continued = self.experiment.policy.loops
-        first: dict[str, _Sampler] = {}
+        first: dict[str, Sampler] = {}
         for sampler in self._arms:
             if sampler.failure is None:
                 model = first.setdefault(sampler.arm.variant.name, sampler)
-                sampler.loops, sampler.samples = continued or model.loops, model.samples
-                sampler.rounds, sampler.call_ns = model.rounds, model.call_ns
+                sampler.plan_like(model, loops=self.experiment.policy.loops)
 
     def launch(self, parents: Parents, imported_s: float = 0.0) -> float:
         """One process per arm, ABBA rounds. Returns the seconds it took, with those that an import before took."""
@@ -169,6 +191,7 @@ class ExperimentRunner:
                 else:
                     rows[i][PEAK_MEMORY.name] = [memory["peak_bytes"]]
                     rows[i][MEMORY_GROWTH.name] = [memory["growth_bytes"]]
+                    self._trace(self._arms[i], running[i], rows[i])
         except BaseException:
             for worker in running.values():
                 worker.kill()
@@ -176,8 +199,7 @@ class ExperimentRunner:
         for worker in running.values():
             worker.close()
         for i, row in rows.items():
-            for name, samples in row.items():
-                self._arms[i].keep(name, samples)
+            self._arms[i].keep(row)
         self._launches.append(
             Launch(
                 index=index, started_at=started_at, hash_seed=parents.hash_seed, core=core, order=tuple(order),
@@ -204,23 +226,25 @@ class ExperimentRunner:
                 failure = Failure(kind=FailureKind.UNMEASURED, phase="launch", message=why)
             results.append(
                 ArmResult(
-                    arm=sampler.arm, failure=failure, items=sampler.items, notes=sampler.notes,
-                    measurements=self._measurements(sampler),
+                    arm=sampler.arm, failure=failure, items=sampler.items, notes=sampler.notes, absent=sampler.absent,
+                    measurements=sampler.measurements(self.experiment.benchmark),
                 )
             )  # fmt: skip
         return ExperimentResult(experiment=self.experiment, results=tuple(results), launches=tuple(self._launches))
 
-    def _set_up(self, sampler: _Sampler, worker: WorkerProcess, core: int | None, patience: float) -> dict[str, Any]:
-        """Set-up and first call."""
+    def _set_up(
+        self, sampler: Sampler, worker: WorkerProcess, core: int | None, patience: float, slower: float = 1.0
+    ) -> dict[str, Any]:
+        """Set-up and first call. `slower`: how many times as long everything may take."""
         benchmark = self.experiment.benchmark
         answer = worker.ask(
-            "set_up", START_S + benchmark.timeout_s * patience, loader=benchmark.loader, source=benchmark.source,
-            device=self._device, threads=benchmark.threads, requires=list(benchmark.requires),
-            params=sampler.arm.variant.params,
+            "set_up", slower * (START_S + benchmark.timeout_s * patience), loader=benchmark.loader,
+            source=benchmark.source, device=self._device, threads=benchmark.threads,
+            requires=list(benchmark.requires), params=sampler.arm.variant.params,
         )  # fmt: skip
-        return {**answer, **worker.ask("first_call", benchmark.timeout_s, core=core)}
+        return {**answer, **worker.ask("first_call", slower * benchmark.timeout_s, core=core)}
 
-    def _rehearse(self, sampler: _Sampler, parents: Parents) -> None:
+    def _rehearse(self, sampler: Sampler, parents: Parents) -> None:
         benchmark, policy = self.experiment.benchmark, self.experiment.policy
         worker = parents.worker(sampler.arm.target)
         try:
@@ -233,8 +257,8 @@ class ExperimentRunner:
             chosen = worker.ask(
                 "calibrate", benchmark.timeout_s, policy=asdict(policy), first_call_ns=answer["first_call_ns"]
             )
-            sampler.loops, sampler.samples = chosen["loops"], chosen["samples"]
-            sampler.rounds, sampler.call_ns = chosen["rounds"], chosen["call_ns"]
+            sampler.plan(chosen)
+            sampler.absent = chosen["absent"]
             # What a driven suite asserts after the measured call is part of its answer.
             worker.finish(benchmark.timeout_s)
         except BaseException:
@@ -242,7 +266,7 @@ class ExperimentRunner:
             raise
 
     def _prepare(
-        self, sampler: _Sampler, worker: WorkerProcess, core: int | None
+        self, sampler: Sampler, worker: WorkerProcess, core: int | None
     ) -> tuple[dict[str, list[Number]], str]:
         benchmark = self.experiment.benchmark
         answer = self._set_up(sampler, worker, core, patience=1.0)
@@ -252,7 +276,7 @@ class ExperimentRunner:
             values = worker.ask("check", benchmark.timeout_s, metrics=names)["values"]
         # One class for all arms: a preempted baseline beside a real-time variant would flatter the variant.
         slowest = max(s.call_ns * s.loops for s in self._arms)
-        fifo = core is not None and len(_cores()) > 1 and slowest <= FIFO_LIMIT_NS
+        fifo = core is not None and len(own_cpus()) > 1 and slowest <= FIFO_LIMIT_NS
         warm = worker.ask(
             "warm_up", benchmark.timeout_s, loops=sampler.loops, call_ns=sampler.call_ns,
             policy=asdict(self.experiment.policy), elevate=True, fifo=fifo,
@@ -260,6 +284,7 @@ class ExperimentRunner:
         row: dict[str, list[Number]] = {
             TIME.name: [],
             CPU_TIME.name: [],
+            ENERGY.name: [],
             FIRST_CALL.name: [answer["first_call_ns"]],
             SET_UP.name: [answer["set_up_ns"]],
         }
@@ -282,15 +307,29 @@ class ExperimentRunner:
         return [[i for i in arms if number < self._arms[i].rounds] for number, arms in enumerate(rounds)]
 
     def _round(
-        self, sampler: _Sampler, worker: WorkerProcess, row: dict[str, list[Number]], arm: int, number: int
+        self, sampler: Sampler, worker: WorkerProcess, row: dict[str, list[Number]], arm: int, number: int
     ) -> RoundConditions:
         answer = worker.ask(
             "round", self.experiment.benchmark.timeout_s, loops=sampler.loops, samples=sampler.samples,
-            untimed=sampler.call_ns < UNTIMED_LIMIT_NS,
+            singles=sampler.singles, untimed=sampler.untimed,
         )  # fmt: skip
         row[TIME.name] += answer["wall"]
         row[CPU_TIME.name] += answer["cpu"]
+        if answer["singles"]:
+            row.setdefault(SINGLE_CALL.name, []).extend(answer["singles"])
+        if answer["energy_uj"] is not None:
+            row[ENERGY.name].append(answer["energy_uj"])
         return RoundConditions(arm=arm, round=number, **answer["conditions"])
+
+    def _trace(self, sampler: Sampler, worker: WorkerProcess, row: dict[str, list[Number]]) -> None:
+        """The peak of allocations, last, since tracing leaves its traces."""
+        if not self.experiment.policy.allocations:
+            return
+        answer = worker.ask("allocations", TRACED * self.experiment.benchmark.timeout_s)
+        if "absent" in answer:
+            sampler.absent[ALLOCATION_PEAK.name] = answer["absent"]
+        else:
+            row[ALLOCATION_PEAK.name] = [answer["peak_bytes"]]
 
     def _drop(
         self, index: int, failed: ArmFailed, running: dict[int, WorkerProcess], rows: dict[int, dict[str, list[Number]]]
@@ -299,25 +338,6 @@ class ExperimentRunner:
         rows.pop(index, None)
         if index in running:
             running.pop(index).kill()
-
-    def _measurements(self, sampler: _Sampler) -> tuple[Measurement, ...]:
-        found = []
-        for metric in (TIME, CPU_TIME, FIRST_CALL, SET_UP, PEAK_MEMORY, MEMORY_GROWTH):
-            if rows := sampler.rows.get(metric.name):
-                loops = sampler.loops if metric in (TIME, CPU_TIME) else 1
-                found.append(Measurement(metric=metric, launches=tuple(rows), loops=loops))
-        if sampler.size_bytes is not None:
-            found.append(Measurement(metric=SIZE, launches=((sampler.size_bytes,),)))
-        for metric in self.experiment.benchmark.metrics:
-            value = sampler.values.get(metric.name)
-            if isinstance(value, dict):
-                items = replace(metric, summary=Summary.ITEMS)
-                found.append(Measurement(metric=items, launches=(tuple(value["items"]),)))
-            elif rows := sampler.rows.get(metric.name):
-                found.append(Measurement(metric=metric, launches=tuple(rows)))
-            elif value is not None:
-                found.append(Measurement(metric=metric, launches=((value,),)))
-        return tuple(found)
 
 
 def run_experiments(
@@ -370,13 +390,9 @@ def run_experiments(
     return tuple(r.result(interrupted=interrupted) for r in runners), interrupted
 
 
-def _cores() -> list[int]:
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-
-
 def core_of(launch: int) -> int | None:
     """The core to which all arms of a launch are pinned: each in its turn; null where the system has no say."""
-    cores = _cores()
+    cores = sorted(own_cpus())
     return cores[launch % len(cores)] if cores else None
 
 

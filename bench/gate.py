@@ -22,7 +22,9 @@ from bench.stats.sequential import Confirmation, Decision, State
 CPU_BOUND = 0.9
 """CPU time / wall time of an undisturbed sample from which a call counts as computing, not waiting."""
 
-REPORTED_ONLY = ("first_call", "set_up", "memory_growth", "throughput", "cpu_time")
+REPORTED_ONLY = (
+    "first_call", "set_up", "memory_growth", "throughput", "cpu_time", "single_call", "p50", "p90", "p95", "p99",
+)  # fmt: skip
 """Shown, but no verdict of the gate rests on them alone: throughput follows time, the others are one value a launch."""
 
 NOT_JUDGED = "shown, not judged"

@@ -35,6 +35,7 @@ class Summary(StrEnum):
     LAUNCH = "launch"  # one value a launch, trimmed mean across launches
     ITEMS = "items"  # 0/1 per item, one row; a proportion with a binomial interval
     EXACT = "exact"  # deterministic: one value, no statistics
+    TAIL = "tail"  # a quantile of single calls of all launches; derived, never stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,18 @@ MEMORY_GROWTH = Metric(
     name="memory_growth", unit="B", better=Better.LOWER, kind=Kind.MEMORY, summary=Summary.LAUNCH,
     help="peak memory less what the bare interpreter held before the set-up",
 )  # fmt: skip
+ALLOCATION_PEAK = Metric(
+    name="allocation_peak", unit="B", better=Better.LOWER, kind=Kind.MEMORY, summary=Summary.LAUNCH,
+    help="most bytes that Python's allocators held at once during one call, above what they held before",
+)  # fmt: skip
+INSTRUCTIONS = Metric(
+    name="instructions", unit="instructions", better=Better.LOWER, kind=Kind.COUNT, summary=Summary.EXACT,
+    help="instructions of one call, counted by callgrind with a fixed hash seed and fixed addresses",
+)  # fmt: skip
+ENERGY = Metric(
+    name="energy", unit="uJ", better=Better.LOWER, kind=Kind.ENERGY, summary=Summary.QUARTILE,
+    help="energy of the processor packages, of whatever ran on them, for each call",
+)  # fmt: skip
 SIZE = Metric(
     name="size", unit="B", better=Better.LOWER, kind=Kind.SIZE, summary=Summary.EXACT,
     help="bytes of the artifact on disk or on the wire",
@@ -85,5 +98,24 @@ THROUGHPUT = Metric(
     help="items per second: derived from time, never measured twice",
 )  # fmt: skip
 
-HARNESS_METRICS = (TIME, CPU_TIME, FIRST_CALL, SET_UP, PEAK_MEMORY, MEMORY_GROWTH, SIZE, THROUGHPUT)
+SINGLE_CALL = Metric(
+    name="single_call", unit="ns", better=Better.LOWER, kind=Kind.TIME, summary=Summary.QUARTILE,
+    help="wall clock of one call that was timed alone, for the tail",
+)  # fmt: skip
+
+
+def _quantile(percent: int) -> Metric:
+    return Metric(
+        name=f"p{percent}", unit="ns", better=Better.LOWER, kind=Kind.TIME, summary=Summary.TAIL,
+        help=f"time that {percent} % of the single calls do not exceed",
+    )  # fmt: skip
+
+
+TAILS = {_quantile(percent): percent / 100 for percent in (50, 90, 95, 99)}
+"""What is said of single calls, and which quantile it is: derived, never measured twice."""
+
+HARNESS_METRICS = (
+    TIME, CPU_TIME, FIRST_CALL, SET_UP, PEAK_MEMORY, MEMORY_GROWTH, SIZE, THROUGHPUT, SINGLE_CALL, *TAILS,
+    ALLOCATION_PEAK, INSTRUCTIONS, ENERGY,
+)  # fmt: skip
 """Metrics that the harness makes itself; a suite declares only its own."""

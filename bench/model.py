@@ -171,6 +171,9 @@ class Policy:
     borrowed: tuple[Borrowed, ...] = ()  # a gate that decides on few launches, with the spread of earlier runs
     loops: int = 0  # calls in a sample, from the comparison that is continued; 0: calibrated
     family: int = 0  # variants whose changes a gate judges together; 0: each alone, a confirmation follows
+    instructions: bool = False  # whether they are counted, which takes valgrind
+    allocations: bool = False  # whether their peak is taken, in a call of its own
+    tail_ns: int = 0  # calls of one arm in one launch that are timed alone take this together; 0: none are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,6 +244,7 @@ class ArmResult:
     failure: Failure | None = None
     items: float = 1.0  # pieces of work in one call
     notes: dict[str, str] = field(default_factory=dict)  # what the suite says of itself, e.g. the provider
+    absent: dict[str, str] = field(default_factory=dict)  # by metric name: why it has no value here
 
     def measurement(self, name: str) -> Measurement | None:
         """The measurement of that metric, if there is one."""

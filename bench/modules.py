@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from bench.measure.callgrind import HASH_SEED, SLOWER
 from bench.measure.parents import Parents
 from bench.measure.session import Session
 from bench.metrics import PEAK_MEMORY
@@ -54,6 +55,9 @@ class ModuleRunner:
             for index, runner in self._runners.items():
                 progress.rehearsing(index)
                 runner.rehearse(parents)
+                if runner.experiment.policy.instructions:
+                    progress.message(f"counting the instructions of {runner.experiment.name}")
+                    runner.count_instructions(self._under_valgrind)
         except BaseException:
             parents.close()
             raise
@@ -91,6 +95,9 @@ class ModuleRunner:
 
     def _parents(self, hash_seed: int) -> Parents:
         return Parents(self._session, self._benchmark, self._path, hash_seed)
+
+    def _under_valgrind(self, under: Sequence[str]) -> Parents:
+        return Parents(self._session, self._benchmark, self._path, HASH_SEED, under=under, slower=SLOWER)
 
     def _open(self, indices: Iterable[int]) -> Parents:
         targets = {repr(target): target for index in indices for target in self._runners[index].targets}

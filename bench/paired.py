@@ -131,7 +131,8 @@ def _suspected(result: ExperimentResult) -> bool:
 
 def _confirmation(suspect: Experiment) -> Experiment:
     """The same arms, as many launches as the test needs, whatever they cost."""
-    policy = replace(suspect.policy, launches=confirmation_launches(suspect.policy), budget_s=None)
+    launches = confirmation_launches(suspect.policy)
+    policy = replace(suspect.policy, launches=launches, budget_s=None, instructions=False)  # exact: counted before
     return replace(suspect, policy=policy, seed=suspect.seed + 1_000_003)
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bench.compare import compare_results, estimate, throughput
-from bench.metrics import THROUGHPUT, TIME, Metric
-from bench.model import Arm, Comparison, Estimate, ExperimentResult, Failure, Target
+from bench.metrics import SINGLE_CALL, TAILS, THROUGHPUT, TIME, Metric
+from bench.model import Arm, ArmResult, Comparison, Estimate, ExperimentResult, Failure, Target
+from bench.tails import single_calls, tail_estimates, why_none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,7 @@ class VariantSummary:
     estimates: dict[str, Estimate]  # by metric name, in the metric's unit, per call
     comparisons: dict[str, Comparison]  # by metric name; empty for the baseline and for failures
     notes: dict[str, str]
+    absent: dict[str, str]  # by metric name: why there is no value
 
     @property
     def label(self) -> str:
@@ -48,6 +50,17 @@ def speedup(comparison: Comparison) -> Estimate:
     )
 
 
+def absences(result: ArmResult) -> dict[str, str]:
+    """Why an arm that was measured has no value of a metric, by the metric's name."""
+    if result.failure is not None:
+        return {}
+    known = dict(result.absent)
+    if (reason := why_none(result)) and single_calls(result) is None:
+        reason = known.pop(SINGLE_CALL.name, reason)
+        known |= {metric.name: reason for metric in TAILS}
+    return known
+
+
 def _summary(result: ExperimentResult, index: int) -> VariantSummary:
     own = result.results[index]
     baseline = result.experiment.baseline_of(own.arm)
@@ -62,9 +75,11 @@ def _summary(result: ExperimentResult, index: int) -> VariantSummary:
             if name == TIME.name:
                 metrics[THROUGHPUT.name] = THROUGHPUT
                 estimates[THROUGHPUT.name] = throughput(estimates[name], own.items)
+        for name, (metric, found) in tail_estimates(own).items():
+            metrics[name], estimates[name] = metric, found
         if other is not None and other.failure is None:
             comparisons = {c.metric.name: c for c in compare_results(other, own, paired=True)}
     return VariantSummary(
         arm=own.arm, baseline=own.arm.variant.baseline, failure=own.failure, metrics=metrics, estimates=estimates,
-        comparisons=comparisons, notes=dict(own.notes),
+        comparisons=comparisons, notes=dict(own.notes), absent=absences(own),
     )  # fmt: skip

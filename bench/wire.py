@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from bench.errors import WireError
-from bench.model import ExperimentResult, Run
+from bench.model import ArmResult, ExperimentResult, Run
 
 SCHEMA = "bench-run"
 VERSION = 1
@@ -95,6 +95,10 @@ def _utc(moment: datetime, key: str) -> datetime:
     return moment.astimezone(UTC)
 
 
+def _shallow(value: Run | ArmResult) -> dict[str, Any]:
+    return {f.name: getattr(value, f.name) for f in fields(value)}
+
+
 def _drop_silent(values: dict[str, Any], *names: str) -> None:
     for name in names:
         if not values[name]:
@@ -112,17 +116,24 @@ def canonical_sha(run: Run) -> str:
     Fields that version 1 gained later are left out while they say nothing, so that a run that was
     stored before them stays the same run.
     """
-    # Results, which hold the samples, are encoded as they are: to make them plain first would take as long again.
-    values: dict[str, Any] = {f.name: getattr(run, f.name) for f in fields(run)}
+    # Measurements, which hold the samples, are encoded as they are: to make them plain first would take as long again.
+    values = _shallow(run)
     values["machine"] = plain(run.machine)
     values["experiments"] = [
-        {"experiment": plain(part.experiment), "results": part.results, "launches": plain(part.launches)}
+        {
+            "experiment": plain(part.experiment),
+            "results": [_shallow(result) for result in part.results],
+            "launches": plain(part.launches),
+        }
         for part in run.experiments
     ]
     _drop_silent(values, "quarantine")
     _drop_silent(values["machine"], "named")
     for experiment in values["experiments"]:
         _drop_silent(experiment["experiment"]["policy"], "always_valid", "borrowed", "loops", "family")
+        _drop_silent(experiment["experiment"]["policy"], "instructions", "allocations", "tail_ns")
+        for result in experiment["results"]:
+            _drop_silent(result, "absent")
         for launch in experiment["launches"]:
             _drop_silent(launch, "load", "forked")
             for seen in launch["rounds"]:

@@ -118,6 +118,7 @@ def _add_arm(rows: Rows, run: Run, position: int, result: ArmResult, estimates: 
         "position": number, "experiment": position, "benchmark": arm.variant.benchmark, "variant": variant,
         "params": plain(arm.variant.params), "is_baseline": arm.variant.baseline, "target": plain(arm.target),
         "commit_id": revision.commit if revision else None, "items": result.items, "notes": plain(result.notes),
+        "absent": plain(result.absent) or None,
         "failure_kind": result.failure.kind.value if result.failure else None,
         "failure": plain(result.failure) if result.failure else None,
     })  # fmt: skip
@@ -228,7 +229,10 @@ def _part(row: Mapping[str, Any]) -> Values:
 def _add_result(part: Values, row: Mapping[str, Any]) -> Values:
     variant = {"benchmark": row["benchmark"], "params": row["params"], "baseline": row["is_baseline"]}
     arm = {"variant": variant, "target": row["target"]}
-    result = {"arm": arm, "measurements": [], "failure": row["failure"], "items": row["items"], "notes": row["notes"]}
+    result = {
+        "arm": arm, "measurements": [], "failure": row["failure"], "items": row["items"], "notes": row["notes"],
+        "absent": row["absent"] or {},
+    }  # fmt: skip
     part["experiment"]["arms"].append(arm)
     part["results"].append(result)
     return result

@@ -196,6 +196,7 @@ arm = sa.Table(
     sa.Column("commit_id", sa.Text),  # of the target, else of the run
     sa.Column("items", sa.Double, nullable=False),
     sa.Column("notes", sa.JSON, nullable=False),
+    sa.Column("absent", sa.JSON(none_as_null=True)),  # metric → reason; null: nothing is
     sa.Column("failure_kind", sa.String(16)),  # null: measured
     sa.Column("failure", sa.JSON(none_as_null=True)),  # JSON, since what a process printed may hold NUL
     sa.ForeignKeyConstraint(

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from bench.measure.callgrind import missing
+
 # One seed and no deadline: a busy machine must not decide what is tried, or how long it may take.
 # `--hypothesis-profile=search` looks further, for a person.
 settings.register_profile("seeded", derandomize=True, deadline=None)
@@ -55,7 +57,11 @@ def _chromium_problem() -> str:
     return ""
 
 
-SERVICES: dict[str, Callable[[], str]] = {"postgresql": _postgresql_problem, "chromium": _chromium_problem}
+SERVICES: dict[str, Callable[[], str]] = {
+    "postgresql": _postgresql_problem,
+    "chromium": _chromium_problem,
+    "valgrind": missing,
+}
 """What `@pytest.mark.service(name)` may name, and how to find out whether it is there."""
 
 

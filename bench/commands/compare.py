@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.commands._measuring import DEVICE, recording, say_problems
+from bench.commands._metrics import asked, metric_options
 from bench.commands._shared import (
     config_of,
     database_option,
@@ -45,6 +46,7 @@ FORMATS = ("text", "json", "markdown", "junit", "github")
 @click.option("--python", metavar="PATH", help="Interpreter of both sides (default: the one that runs bench).")
 @profile_option
 @database_option
+@metric_options
 @click.option("--budget", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds per variant.")
 @click.option("--launches", type=click.IntRange(6, 50), default=50, show_default=True, help="Most pairs per variant.")
 @click.option("--until-decided", is_flag=True,
@@ -101,6 +103,7 @@ def command(
         raise UsageError(
             "a stored run can only be compared with a stored run; give the other side as a run too, or both as commits."
         )
+    tail = options["tail"]
     with opened(config) as store:
         if all(stored):
             assert base is not None
@@ -110,7 +113,7 @@ def command(
             assert right is not None
             comparison = _measured(config, store, left, right, selectors, **options)
     code = comparison.exit_code(strict=strict, trades_fail=trades == "fail")
-    write(_report(comparison, "json" if as_json else form, code, to_terminal=output is None), output)
+    write(_report(comparison, "json" if as_json else form, code, to_terminal=output is None, tail=tail), output)
     return code
 
 
@@ -145,7 +148,7 @@ def _measured(
     borrow: bool,
     measure_identical: bool,
     seed: int | None,
-    **sources: Any,
+    **options: Any,
 ) -> RunComparison:
     import secrets
 
@@ -160,13 +163,14 @@ def _measured(
     from bench.targets import identical
     from runners.machine import read_machine
 
-    base, head = _targets(config, left, right, python, requirements_for(sources))
-    source = source_of(config, sources, _suite_revision(config, suite_from, base, head))
+    policy = asked(_policy(budget, launches, until_decided or continued is not None), options)
+    base, head = _targets(config, left, right, python, requirements_for(options))
+    source = source_of(config, options, _suite_revision(config, suite_from, base, head))
     found = discover(source, base if suite_from == "base" else head, selectors)
     say_problems(found.problems)
     chosen = select(found.benchmarks, selectors, None if selectors else config.profile)
     experiments = plan_pairs(
-        found.benchmarks, chosen, base, head, policy=_policy(budget, launches, until_decided or continued is not None),
+        found.benchmarks, chosen, base, head, policy=policy,
         seed=secrets.randbelow(2**31) if seed is None else seed, rules=config.policy, confirm=confirm,
     )  # fmt: skip
     if not experiments:
@@ -268,7 +272,7 @@ def _rule_notes(config: Config) -> list[str]:
     return [f"the policy for {r.match} expired on {r.expires} and is ignored: {r.reason}" for r in gone]
 
 
-def _report(comparison: RunComparison, form: str, code: int, *, to_terminal: bool) -> str:
+def _report(comparison: RunComparison, form: str, code: int, *, to_terminal: bool, tail: bool) -> str:
     from bench.reports.github import comparison_github
     from bench.reports.json import JsonReport
     from bench.reports.junit import comparison_junit
@@ -279,6 +283,6 @@ def _report(comparison: RunComparison, form: str, code: int, *, to_terminal: boo
         return JsonReport().comparison(comparison, exit_code=int(code))
     if form == "text":
         colour = to_terminal and sys.stdout.isatty()
-        return TextReport(width() if to_terminal else None, colour).comparison(comparison)
+        return TextReport(width() if to_terminal else None, colour, tail=tail).comparison(comparison)
     plain = {"markdown": comparison_markdown, "junit": comparison_junit, "github": comparison_github}
     return plain[form](comparison)

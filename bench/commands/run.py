@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.commands._measuring import DEVICE, recording, say_problems
+from bench.commands._metrics import asked, metric_options
 from bench.commands._shared import (
     config_of,
     database_option,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @source_options
 @python_option
 @database_option
+@metric_options
 @click.option("--json", "json_file", metavar="FILE", help="Also write the report as JSON (- for standard output).")
 @click.option("--launches", type=click.IntRange(1, 1000), help="Fresh processes per variant (default: the profile's).")
 @click.option("--seed", type=click.IntRange(0), help="Repeat the order and the hash seeds of an earlier run.")
@@ -51,7 +53,7 @@ def command(
     seed: int | None,
     canary: bool | None,
     tags: tuple[str, ...],
-    **sources: str | None,
+    **options: Any,
 ) -> Exit:
     """Measure benchmarks and store the run.
 
@@ -63,18 +65,21 @@ def command(
     from bench.commands._canary import canary as with_canary
     from bench.errors import MissingError
     from bench.experiment import run_experiments
-    from bench.plan import plan
+    from bench.plan import POLICIES, plan
     from bench.targets import revision_of
 
+    show_tail = options["tail"]
     config = config_of(suites=suites, database=database, profile=profile, tags=tags, canary=canary)
+    policy = asked(POLICIES[config.profile], options)
     with opened(config) as store:  # an unusable database is found out before anything is measured
-        source, target = source_of(config, sources), target_of(config, python, sources)
+        source, target = source_of(config, options), target_of(config, python, options)
         found = discover(source, target, selectors)
         say_problems(found.problems)
         seed = secrets.randbelow(2**31) if seed is None else seed
         experiments = plan(
-            found.benchmarks, selectors, profile=config.profile, target=target, launches=launches, seed=seed
-        )
+            found.benchmarks, selectors, profile=config.profile, target=target, launches=launches, seed=seed,
+            policy=policy,
+        )  # fmt: skip
         if not experiments:
             raise MissingError(f"nothing to measure in {', '.join(config.suites)}; check --suites and --profile.")
         path = source.path
@@ -95,16 +100,16 @@ def command(
                 experiments, device=DEVICE, path=path, progress=recorder.progress, finished=recorder.keep
             )
             run = recorder.store(results, interrupted=interrupted)
-        _show(run, json_file)
+        _show(run, json_file, tail=show_tail)
     return _exit_code(run)
 
 
-def _show(run: Run, json_file: str | None) -> None:
+def _show(run: Run, json_file: str | None, *, tail: bool) -> None:
     from bench.reports.json import JsonReport
     from bench.reports.text import TextReport
 
     if json_file != "-":
-        write(TextReport(width(), sys.stdout.isatty()).run(run), None)
+        write(TextReport(width(), sys.stdout.isatty(), tail=tail).run(run), None)
         note(f"stored as {run.key[:8]}; `bench show` prints it again, `bench dashboard` shows the tradeoffs")
     if json_file is not None:
         write(JsonReport().run(run), json_file)

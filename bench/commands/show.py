@@ -14,8 +14,9 @@ from bench.commands._shared import config_of, database_option, load_run, opened,
 @click.option("--list", "as_list", is_flag=True, help="List stored runs, newest first.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Runs in the list.")
 @database_option
+@click.option("--tail", is_flag=True, help="Also p50, p90, p95 and p99 of single calls.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
-def command(run: str, as_list: bool, limit: int, database: str | None, as_json: bool) -> None:
+def command(run: str, as_list: bool, limit: int, database: str | None, tail: bool, as_json: bool) -> None:
     """Show RUN: a key or its beginning, latest, latest~1, or an exported file."""
     import json
     from dataclasses import replace
@@ -38,7 +39,7 @@ def command(run: str, as_list: bool, limit: int, database: str | None, as_json: 
     if as_json:
         write(JsonReport().run(found), None)
         return
-    report = TextReport(width(), sys.stdout.isatty())
+    report = TextReport(width(), sys.stdout.isatty(), tail=tail)
     write(report.run(found), None)
     if comparison is not None:
         write("\n" + report.comparison(comparison), None)

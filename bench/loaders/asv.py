@@ -41,7 +41,7 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.api import Skip, Work
 from bench.loaders import paths
@@ -50,7 +50,9 @@ from bench.loaders.native import problem_of
 from bench.loaders.scope import left_out
 from bench.measure.meters.children import peak_children_bytes
 from bench.model import Scalar
-from bench.ports import Device
+
+if TYPE_CHECKING:
+    from bench.ports import Device
 
 NEEDS = "asv_runner, which reads asv suites, is not installed where the suite runs: pip install asv_runner"
 

@@ -14,14 +14,16 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from bench.api import Work
 from bench.measure.contract import Told
 from bench.measure.meters.children import ChildrenClock, peak_children_bytes
 from bench.measure.meters.memory import peak_resident_bytes
 from bench.model import Scalar
-from bench.ports import Device
+
+if TYPE_CHECKING:
+    from bench.ports import Device
 
 OURS = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
 """Variables of a worker that would make a Python program slower than it is for its user."""

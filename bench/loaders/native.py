@@ -14,13 +14,15 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.api import MARK, Work
 from bench.loaders import paths
 from bench.loaders.scope import left_out
 from bench.model import Benchmark, Scalar
-from bench.ports import Device
+
+if TYPE_CHECKING:
+    from bench.ports import Device
 
 
 def modules_of(place: str) -> tuple[list[str], list[str]]:

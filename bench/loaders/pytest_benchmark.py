@@ -26,7 +26,7 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.api import Skip, Work, fingerprint
 from bench.loaders import paths
@@ -34,7 +34,9 @@ from bench.loaders.benchmark_fixture import BenchmarkFixture, Hold
 from bench.loaders.native import problem_of
 from bench.loaders.scope import left_out
 from bench.model import Scalar
-from bench.ports import Device
+
+if TYPE_CHECKING:
+    from bench.ports import Device
 
 try:
     import pytest

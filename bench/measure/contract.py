@@ -10,10 +10,12 @@ import importlib
 import importlib.util
 import os
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.api import Items, Skip, Work, Wrong
-from bench.ports import Device
+
+if TYPE_CHECKING:
+    from bench.ports import Device
 
 CPU = "runners.devices.cpu:Cpu"
 """The device that every machine has."""

@@ -33,8 +33,20 @@ A bare worker costs 0.07 s. Below this, a process of its own for each variant is
 class Parents:
     """The workers of one launch, which share one hash seed. Close it, or kill it when something went wrong."""
 
-    def __init__(self, session: Session, benchmark: Benchmark, path: Sequence[str], hash_seed: int) -> None:
-        """`benchmark`: any of those that are measured; they have one module, loader and number of threads."""
+    def __init__(
+        self,
+        session: Session,
+        benchmark: Benchmark,
+        path: Sequence[str],
+        hash_seed: int,
+        *,
+        under: Sequence[str] = (),
+        slower: float = 1.0,
+    ) -> None:
+        """`benchmark`: any of those that are measured; they have one module, loader and number of threads.
+
+        `under`: the program that runs them, which makes everything so many times `slower`.
+        """
         self.hash_seed = hash_seed
         self.seconds = 0.0
         self.shared = False
@@ -42,6 +54,8 @@ class Parents:
         self._session = session
         self._benchmark = benchmark
         self._path = list(path)
+        self._under = under
+        self._slower = slower
         self._open: dict[str, WorkerProcess] = {}
         self._failures: dict[str, Failure] = {}
 
@@ -101,7 +115,7 @@ class Parents:
         return worker
 
     def _start(self, target: Target) -> WorkerProcess:
-        return self._session.start(target, threads=self._benchmark.threads, hash_seed=self.hash_seed)
+        return self._session.start(target, threads=self._benchmark.threads, hash_seed=self.hash_seed, under=self._under)
 
     def _request(self, worker: WorkerProcess) -> None:
         worker.send(
@@ -111,7 +125,7 @@ class Parents:
 
     @property
     def _patience(self) -> float:
-        return START_S + self._benchmark.timeout_s
+        return self._slower * (START_S + self._benchmark.timeout_s)
 
 
 def _key(target: Target) -> str:

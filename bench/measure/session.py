@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -77,9 +77,12 @@ class Session:
             self._reaper.stdin.close()
             self._reaper.wait(timeout=10)
 
-    def start(self, target: Target, *, threads: int, hash_seed: int) -> WorkerProcess:
-        """A fresh process at `target`. Raises MeasureError when the interpreter cannot be started."""
-        worker = WorkerProcess.fresh(self, target, threads=threads, hash_seed=hash_seed)
+    def start(self, target: Target, *, threads: int, hash_seed: int, under: Sequence[str] = ()) -> WorkerProcess:
+        """A fresh process at `target`, run by the program `under` (valgrind) where one is given.
+
+        Raises MeasureError when it cannot be started.
+        """
+        worker = WorkerProcess.fresh(self, target, threads=threads, hash_seed=hash_seed, under=under)
         self.adopt(worker)
         return worker
 
@@ -185,13 +188,15 @@ class WorkerProcess:
         self.pid = process.pid
 
     @classmethod
-    def fresh(cls, session: Session, target: Target, *, threads: int, hash_seed: int) -> WorkerProcess:
+    def fresh(
+        cls, session: Session, target: Target, *, threads: int, hash_seed: int, under: Sequence[str] = ()
+    ) -> WorkerProcess:
         """A new interpreter. Raises MeasureError when it cannot be started."""
         pipes = _Pipes()
         ours, theirs = socket.socketpair()
         python = target.python or sys.executable
         fds = (pipes.request_read, pipes.answer_write, theirs.fileno())
-        command = [python, "-P", "-m", "bench.measure.worker", *map(str, fds), str(os.getpid())]
+        command = [*under, python, "-P", "-m", "bench.measure.worker", *map(str, fds), str(os.getpid())]
         try:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=pipes.output, stderr=pipes.output, pass_fds=fds,

@@ -13,6 +13,12 @@ AGREE = 0.02
 
 WINDOW = 5
 
+TAIL_CALLS = 1000
+"""Most calls of one arm that are timed alone in a launch: ten are then expected beyond its p99."""
+
+CLOCK_SHARE = 0.01
+"""Reading the clock may be this share of a call that is timed alone."""
+
 Batch = Callable[[int], tuple[int, int]]
 """loops → (wall ns, CPU ns)."""
 
@@ -63,6 +69,21 @@ def _spread(sample_ns: int, policy: Policy) -> tuple[int, int]:
     wanted = max(fewest, min(policy.rounds * policy.samples, policy.side_ns // sample_ns))
     rounds = min(policy.rounds, wanted)
     return wanted // rounds, rounds
+
+
+def calls_for_tail(sampling: Sampling, policy: Policy, cost_ns: int) -> tuple[int, str]:
+    """(calls timed alone in each round, why there are none). `cost_ns`: what timing a call alone adds to it.
+
+    None are wanted where the samples are single calls, and as many.
+    """
+    if policy.tail_ns == 0:
+        return 0, ""
+    if sampling.call_ns * CLOCK_SHARE < cost_ns:
+        return 0, f"a call of {sampling.call_ns} ns is too short to be timed alone, which costs {cost_ns} ns"
+    wanted = max(1, min(TAIL_CALLS, policy.tail_ns // sampling.call_ns))
+    if sampling.loops == 1 and wanted <= sampling.samples * sampling.rounds:
+        return 0, ""
+    return -(-wanted // sampling.rounds), ""
 
 
 def warm_up(batch: Batch, loops: int, call_ns: int, policy: Policy) -> tuple[int, bool]:

@@ -4,7 +4,7 @@ Run as `python -m bench.measure.worker READ_FD WRITE_FD CONTROL_FD PARENT_PID`. 
 that any interpreter with any installed versions can be measured.
 
 Requests (`do`): discover; import, then set_up, first_call, check, calibrate, warm_up, round, profile, memory,
-close.
+allocations, instructions, close.
 After `import`, `fork` makes a worker of its own that goes on with set_up, and `reap` waits for its end.
 Every answer is one object; a failure of the suite's code is the answer `{"failure": {kind, message, detail}}`.
 """
@@ -28,11 +28,14 @@ from bench.loaders import paths
 from bench.measure import forking
 from bench.measure.channel import Channel, Message
 from bench.measure.contract import Told, device_of, judge, require
+from bench.measure.meters.allocations import allocation_peak
 from bench.measure.meters.disturbance import read_counters
+from bench.measure.meters.energy import EnergyMeter
+from bench.measure.meters.instructions import mark_calls
 from bench.measure.meters.memory import peak_resident_bytes
 from bench.measure.meters.sensors import Sensors, own_cpus
-from bench.measure.meters.time import SystemClock, prepared_batch, timed_batch
-from bench.measure.warmup import Sampling, calibrate, warm_up
+from bench.measure.meters.time import SystemClock, cost_of_timing, prepared_batch, single_calls, timed_batch
+from bench.measure.warmup import Sampling, calibrate, calls_for_tail, warm_up
 from bench.model import FailureKind, Policy
 
 DETAIL_LINES = 12
@@ -52,6 +55,7 @@ class Worker:
         self._import_ns = 0
         self._clock = SystemClock()
         self._sensors = Sensors()
+        self._energy = EnergyMeter()
         self._work: Work | None = None
         self._profiler: Any = None
         self._first: Any = None
@@ -202,10 +206,14 @@ class Worker:
     def do_calibrate(self, request: Message) -> Message:
         """Choose loops and samples."""
         if self._only:
-            return asdict(Sampling(loops=1, samples=1, rounds=1, call_ns=max(1, self._only[0][0])))
-        sampling = calibrate(self._pace, Policy(**request["policy"]), request["first_call_ns"])
+            sampling = Sampling(loops=1, samples=1, rounds=1, call_ns=max(1, self._only[0][0]))
+            return {**asdict(sampling), "singles": 0, "absent": self._absent()}
+        policy = Policy(**request["policy"])
+        sampling = calibrate(self._pace, policy, request["first_call_ns"])
         self._calls_s.append(sampling.call_ns * 1e-9)
-        return asdict(sampling)
+        cost = cost_of_timing(self._device.synchronize, (self._ready().clock or self._clock).wall)
+        singles, reason = calls_for_tail(sampling, policy, cost)
+        return {**asdict(sampling), "singles": singles, "absent": self._absent(single_call=reason)}
 
     def do_warm_up(self, request: Message) -> Message:
         """Warm up to a steady state; find out which priority is permitted."""
@@ -221,24 +229,28 @@ class Worker:
     def do_round(self, request: Message) -> Message:
         """Take the samples of one round after one untimed call."""
         loops, count = request["loops"], request["samples"]
-        before = read_counters()
+        energy, before = self._energy.read(), read_counters()
         start = self._clock.wall()
         if self._ready().once:
-            samples, self._only = self._only, []
+            samples, singles, self._only = self._only, [], []
         else:
             self._enter_fifo(True)
             try:
                 if request["untimed"]:
                     self._batch(1)
                 samples = [self._batch(loops) for _ in range(count)]
+                singles = self._singles(request["singles"])
             finally:
                 self._enter_fifo(False)
             self._calls_s += [wall * 1e-9 / loops for wall, _ in samples]
         end = self._clock.wall()
+        counted = read_counters().since(before)
         return {
+            "energy_uj": self._energy.since(energy),
             "wall": [wall for wall, _ in samples],
             "cpu": [cpu for _, cpu in samples],
-            "conditions": {"wall_ns": end - start, **read_counters().since(before), **self._sensors.read()},
+            "singles": singles,
+            "conditions": {"wall_ns": end - start, **counted, **self._sensors.read()},
         }
 
     def do_profile(self, request: Message) -> Message:
@@ -263,6 +275,38 @@ class Worker:
         peak = max(peak_resident_bytes(), self._import_bytes)  # a fork does not know the parent's peak
         return {"peak_bytes": peak, "growth_bytes": max(0, peak - self._bare_bytes)}
 
+    def do_allocations(self, request: Message) -> Message:
+        """Trace the allocations of one more call, which nothing times."""
+        if reason := self._not_ours("traced"):
+            return {"absent": reason}
+        work = self._ready()
+        if work.prepare is not None:
+            work.prepare()
+        peak = allocation_peak(work.run, self._device.synchronize)
+        self._channel.guard()
+        return {"peak_bytes": peak}
+
+    def do_instructions(self, request: Message) -> Message:
+        """Mark single calls for callgrind, under which this process runs."""
+        if reason := self._not_ours("counted"):
+            return {"absent": reason}
+        work = self._ready()
+        mark_calls(work.run, work.prepare, self._device.synchronize, warm_up=request["warm_up"], count=request["count"])
+        self._channel.guard()
+        return {}
+
+    def _not_ours(self, done: str) -> str:
+        """Why a further call cannot be looked into from here; empty where it can."""
+        work = self._ready()
+        if work.once:
+            return f"the call is made once in a process, so no further one can be {done}"
+        if work.clock is not None:
+            return f"the work happens in another process, which is not {done}"
+        return ""
+
+    def _absent(self, **reasons: str) -> dict[str, str]:
+        return {name: why for name, why in {**reasons, "energy": self._energy.absent}.items() if why}
+
     def do_close(self, request: Message) -> Message:
         """Let the suite release what it holds."""
         self._closed = True
@@ -283,6 +327,13 @@ class Worker:
             result = prepared_batch(work.run, work.prepare, loops, self._device.synchronize, clock.wall, clock.cpu)
         self._channel.guard()
         return result
+
+    def _singles(self, count: int) -> list[int]:
+        work = self._ready()
+        wall = (work.clock or self._clock).wall
+        spans = single_calls(work.run, work.prepare, count, self._device.synchronize, wall)
+        self._channel.guard()
+        return spans
 
     def _pace(self, loops: int) -> tuple[int, int]:
         """A batch as it costs the session: what is prepared, or happens elsewhere, takes its time too."""

@@ -8,7 +8,9 @@ from bench.model import Comparison, Estimate, Verdict
 _TIME = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
 _BYTES = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"))
 _RATE = ((1.0, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s"))
-_SCALES = {"ns": _TIME, "B": _BYTES, "1/s": _RATE}
+_COUNT = ((1.0, "instr."), (1e3, "k instr."), (1e6, "M instr."), (1e9, "G instr."))
+_ENERGY = ((1e-3, "nJ"), (1.0, "µJ"), (1e3, "mJ"), (1e6, "J"))
+_SCALES = {"ns": _TIME, "B": _BYTES, "1/s": _RATE, "instructions": _COUNT, "uJ": _ENERGY}
 
 TITLES = {
     "time": "latency",
@@ -17,6 +19,7 @@ TITLES = {
     "set_up": "set-up",
     "peak_memory": "peak memory",
     "memory_growth": "memory growth",
+    "allocation_peak": "peak of allocations",
 }
 """Column titles of harness metrics; the others are their own name."""
 

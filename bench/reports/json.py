@@ -93,6 +93,8 @@ def _variant(summary: VariantSummary) -> dict[str, Any]:
                 **_estimate(comparison.change),
             }
         metrics[name] = entry
+    for name, reason in summary.absent.items():
+        metrics[name] = {"value": None, "low": None, "high": None, "n": 0, "note": reason}
     time = summary.comparisons.get("time")
     return {
         "name": summary.arm.variant.name,

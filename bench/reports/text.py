@@ -11,7 +11,7 @@ from rich.markup import escape as escape_markup
 from rich.table import Table
 
 from bench.compare import RunComparison
-from bench.metrics import Kind, Metric, Summary
+from bench.metrics import ALLOCATION_PEAK, ENERGY, INSTRUCTIONS, PEAK_MEMORY, SIZE, TAILS, Kind, Metric, Summary
 from bench.model import ExperimentResult, FailureKind, Run, RunStatus
 from bench.ports import RunInfo
 from bench.reports.format import (
@@ -45,6 +45,9 @@ WORDS = ("variant", "metric", "reason", "suites", "machine", "commit", "workload
 
 SPEEDUP = "speedup"
 
+ASKED = (ALLOCATION_PEAK.name, INSTRUCTIONS.name)
+"""Metrics that somebody asked for, so that their absence is worth a line."""
+
 MISSING = "—"
 
 
@@ -58,9 +61,10 @@ class TextReport:
 
     name = "text"
 
-    def __init__(self, width: int | None = None, colour: bool = False) -> None:
+    def __init__(self, width: int | None = None, colour: bool = False, *, tail: bool = False) -> None:
         self._width = width or WIDTH
         self._colour = colour
+        self._tail = tail
 
     def run(self, run: Run) -> str:
         """One table per experiment: what each variant gives over its baseline."""
@@ -92,6 +96,8 @@ class TextReport:
             table.add_row(row.word, *(escape(cell) or MISSING for cell in cells[:-1]), escape(cells[-1]))
         if table.row_count:
             console.print(table)
+        if self._tail and (changes := _tail_changes(comparison)).row_count:
+            console.print(changes)
         console.print(counts(comparison) + (f"  ({escape(comparison.machine)})" if comparison.machine else ""))
         return self.text_of(console)
 
@@ -106,6 +112,10 @@ class TextReport:
                 table.add_row(*_variant_row(summary, list(columns)))
         if table.row_count:
             console.print(table)
+        if self._tail and any(summary.failure is None for summary in summaries):
+            console.print(_tail_table(summaries))
+        for line in _absences(summaries):
+            console.print(f"  – {escape(line)}", style="dim", soft_wrap=True)
         for summary in summaries:
             if summary.failure is not None:
                 failure = summary.failure
@@ -163,9 +173,43 @@ def _columns(summaries: Sequence[VariantSummary], own: Sequence[Metric]) -> dict
     """Metric → title of the columns that have something to show."""
     compared = any("time" in s.comparisons for s in summaries)
     named = {"time": "latency", SPEEDUP: "speedup", "throughput": "throughput", "cpu_time": "CPU time"}
-    named |= {m.name: title(m) for m in own} | {"peak_memory": "peak memory", "size": "size"}
+    named |= {m.name: title(m) for m in own}
+    named |= {m.name: title(m) for m in (PEAK_MEMORY, ALLOCATION_PEAK, INSTRUCTIONS, ENERGY, SIZE)}
     known = {name for s in summaries for name in s.metrics} | ({SPEEDUP} if compared else set())
     return {name: words for name, words in named.items() if name in known}
+
+
+def _tail_table(summaries: Sequence[VariantSummary]) -> Table:
+    """Single calls: what part of them takes how long, or why nobody knows."""
+    table = new_table("single calls", *(title(metric) for metric in TAILS))
+    for summary in summaries:
+        if summary.failure is None:
+            cells = [_value_and_span(summary, m.name) for m in TAILS if m.name in summary.estimates]
+            cells += [summary.absent[m.name] for m in TAILS if m.name in summary.absent]
+            table.add_row(escape(summary.label), *cells)
+    return table
+
+
+def _tail_changes(comparison: RunComparison) -> Table:
+    """Quantiles of single calls, head / base, or why there is no interval."""
+    table = new_table("single calls, head / base", *(title(metric) for metric in TAILS))
+    for arm in comparison.arms:
+        found = {c.metric.name: c for c in arm.comparisons}
+        if any(metric.name in found for metric in TAILS):
+            cells = [change(found[m.name]) if m.name in found else MISSING for m in TAILS]
+            table.add_row(escape(arm.name), *cells)
+    return table
+
+
+def _absences(summaries: Sequence[VariantSummary]) -> list[str]:
+    """What was asked for and could not be had: once where all variants agree."""
+    found: dict[str, list[str]] = {}
+    for summary in summaries:
+        for name in ASKED:
+            if name in summary.absent:
+                found.setdefault(f"no {name.replace('_', ' ')}: {summary.absent[name]}", []).append(summary.label)
+    measured = sum(1 for summary in summaries if summary.failure is None)
+    return [text if len(labels) == measured else f"{', '.join(labels)}: {text}" for text, labels in found.items()]
 
 
 def _value_and_span(summary: VariantSummary, name: str) -> str:

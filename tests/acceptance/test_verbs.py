@@ -119,6 +119,29 @@ def test_json_of_a_run_goes_to_a_file_or_to_stdout(bench):
     assert json.loads(out)["schema"] == "bench-report"
 
 
+def test_what_is_asked_for_beside_time_is_shown_and_the_rest_is_null_with_a_reason(bench):
+    out, _ = bench("run", "behaviour.good", "--launches", "2", "--allocations", "--tail", "--json", "out.json")
+    assert "peak of allocations" in out
+    assert "single calls" in out
+    metrics = json.loads((bench.folder / "out.json").read_text())["experiments"][0]["variants"][0]["metrics"]
+    assert metrics["allocation_peak"]["value"] > 0
+    assert metrics["p50"]["value"] <= metrics["p99"]["value"]
+    assert metrics["p99"]["low"] is not None or metrics["p99"]["note"].startswith("not enough")
+    assert "instructions" not in metrics
+    again, _ = bench("show", "--tail")
+    assert again.rstrip().endswith(out.rstrip()[-200:])
+    assert "single calls" not in bench("show")[0]
+
+
+def test_instructions_without_valgrind_are_one_sentence_before_anything_is_measured(bench):
+    for verb in ("run", "compare"):
+        sentence = bench.sentence(verb, *(("env:A=1", "env:A=2") if verb == "compare" else ()), "--instructions",
+                                  code=Exit.USAGE, PATH=str(bench.folder))  # fmt: skip
+        assert sentence.endswith(
+            "--instructions: valgrind is not installed (apt-get install valgrind), or leave the option out."
+        )
+
+
 @pytest.mark.parametrize(
     ("how", "says"),
     [("exits", "called sys.exit(3)"), ("forks", "forks and lets the child return"), ("wrong", "WRONG"),

@@ -103,6 +103,7 @@ def full_run() -> Run:
     variant = replace(result.arm.variant, params={"engine": "e1", "on": True, "size": 1, "rate": 1.0, "name": "Ω"})
     run = replace_result(
         run, 1, arm=replace(result.arm, variant=variant, target=target), items=0.5, notes={"z": "\0", "a": "ß"},
+        absent={"energy": "ü\0"},
         measurements=(*result.measurements, Measurement(metric=replace(SIZE, name="empty"), launches=()),
                       Measurement(metric=replace(SIZE, name="mixed"), launches=((1, 2.5), (), (2**70,)), loops=2**40)),
     )  # fmt: skip

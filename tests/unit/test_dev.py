@@ -248,7 +248,7 @@ def test_older_pythons_are_told_so():
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_ci_installs_what_is_missing_and_requires_services(tmp_path):
-    """On a made-up system without Chromium and with an apt-get that only takes notes."""
+    """On a made-up system without Chromium and valgrind and with an apt-get that only takes notes."""
     project = tmp_path / "project"
     (project / ".ci").mkdir(parents=True)
     shutil.copy(ROOT / ".ci" / "run", project / ".ci" / "run")
@@ -267,4 +267,4 @@ def test_ci_installs_what_is_missing_and_requires_services(tmp_path):
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.stdout == "['test', '-x'] 1\n", done.stderr
-    assert (tmp_path / "apt.log").read_text().splitlines()[-1].endswith(" chromium")
+    assert (tmp_path / "apt.log").read_text().splitlines()[-1].endswith(" chromium valgrind")

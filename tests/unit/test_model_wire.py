@@ -148,3 +148,20 @@ def test_what_rounds_and_launches_learnt_to_tell_changes_no_stored_run():
             for name in ("io_pressure_ns", "memory_pressure_ns", "clock_mhz", "temperature_c"):
                 del seen[name]
     assert decode_run(json.dumps(old).encode()) == RUN
+
+
+def test_what_is_absent_and_what_was_asked_for_change_no_stored_run():
+    """A run from before metrics could be absent replays; one that says why is another run, and comes back whole."""
+    (experiment,) = RUN.experiments
+    results = tuple(replace(r, absent={"energy": "no counter"}) for r in experiment.results)
+    run = replace(RUN, experiments=(replace(experiment, results=results),))
+    assert payload_sha(run) != payload_sha(RUN) == BEFORE_IMPORTS
+    assert decode_run(encode_run(run)) == run
+    plan = replace(experiment.experiment, policy=replace(experiment.experiment.policy, tail_ns=1))
+    assert payload_sha(replace(RUN, experiments=(replace(experiment, experiment=plan),))) != BEFORE_IMPORTS
+    old = json.loads(encode_run(run))
+    for result in old["run"]["experiments"][0]["results"]:
+        del result["absent"]
+    for name in ("tail_ns", "allocations", "instructions"):
+        del old["run"]["experiments"][0]["experiment"]["policy"][name]
+    assert decode_run(json.dumps(old).encode()) == RUN

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from itertools import repeat
+from statistics import median
 from typing import Any
 
 
@@ -47,6 +48,34 @@ def timed_batch(
     synchronize()
     end = wall()
     return end - start, cpu() - cpu_start
+
+
+def single_calls(
+    run: Callable[[], Any],
+    prepare: Callable[[], object] | None,
+    count: int,
+    synchronize: Callable[[], None],
+    wall: Callable[[], int],
+) -> list[int]:
+    """Wall ns of `count` calls, each timed alone: every one of them pays for reading the clock."""
+    spans = []
+    for _ in repeat(None, count):
+        if prepare is not None:
+            prepare()
+        start = wall()
+        run()
+        synchronize()
+        spans.append(wall() - start)
+    return spans
+
+
+def cost_of_timing(synchronize: Callable[[], None], wall: Callable[[], int]) -> int:
+    """Wall ns that `single_calls` adds to a call: the median of many calls of nothing."""
+    return round(median(single_calls(_nothing, None, 101, synchronize, wall)))
+
+
+def _nothing() -> None:
+    pass
 
 
 def prepared_batch(
