@@ -1,9 +1,12 @@
 """Record launches of the same code on both sides, for benchmarks.operating_characteristics.
 
-    python -m benchmarks.collect_launches POOL.json [--launches 25] [--metric time] [WORKLOAD ...]
+    python -m benchmarks.collect_launches POOL.json [--launches 25] [--percent 0] [WORKLOAD ...]
+    python -m benchmarks.collect_launches POOL.json --suites benchmarks/inference_suite --hogs inference
 
-Workloads are those of suites/selftest.py. The machine is measured as it is found: whatever else runs
-on it belongs to what is recorded. Nothing is stored in a database.
+Workloads are those of suites/selftest.py, or of another folder whose benchmarks heed
+BENCH_SELFTEST_PERCENT. The machine is measured as it is found: whatever else runs on it belongs to
+what is recorded; --hogs adds neighbours that take processor and memory in bursts. With --percent head
+has that much more work, so that the estimate can be held to the truth. Nothing is stored in a database.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +28,7 @@ from bench.plan import select
 from bench.reports.progress import LineProgress
 from bench.selftest import PROFILE, target
 from bench.sources.native import NativeSource
+from benchmarks.hogs import hogs
 from benchmarks.operating_characteristics import FORMAT
 
 DEVICE = "runners.devices.cpu:Cpu"
@@ -44,18 +49,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("workloads", nargs="*", default=["selftest"])
     parser.add_argument("--launches", type=int, default=25)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--suites", default="suites")
+    parser.add_argument("--percent", type=int, default=0)
+    parser.add_argument("--hogs", action="store_true")
     options = parser.parse_args(arguments)
-    source = NativeSource(["suites"])
+    source = NativeSource([options.suites])
     found = source.discover(Target())
     policy = replace(GATE, launches=options.launches, budget_s=None)
+    chosen = select(found.benchmarks, options.workloads, PROFILE)
     experiments = plan_pairs(
-        found.benchmarks, select(found.benchmarks, options.workloads, PROFILE), target(0, "base"), target(0, "head"),
+        found.benchmarks, chosen, target(0, "base"), target(options.percent, "head"),
         policy=policy, seed=options.seed,
     )  # fmt: skip
-    results, _ = run_experiments(
-        experiments, device=DEVICE, path=source.path, progress=LineProgress(), finished=lambda index, result: None
-    )
-    write_pools(options.pool, {result.experiment.name: result for result in results})
+    with hogs() if options.hogs else nullcontext():
+        results, _ = run_experiments(
+            experiments, device=DEVICE, path=source.path, progress=LineProgress(), finished=lambda index, result: None
+        )
+    write_pools(options.pool, {result.experiment.arms[0].variant.name: result for result in results})
     return 0
 
 
