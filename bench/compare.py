@@ -241,6 +241,7 @@ class RunComparison:
     arms: tuple[ArmComparison, ...]
     machine: str = ""
     notes: tuple[str, ...] = ()  # what a reader must know before the numbers
+    run: str = ""  # key of the run that two targets were stored as; empty where nothing was measured
 
     def count(self, verdict: Verdict) -> int:
         """Variants with that verdict."""

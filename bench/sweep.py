@@ -246,13 +246,13 @@ def _ask(history: History, living: Sequence[ChangePoint], now: datetime) -> list
     for change in sorted(living, key=weight, reverse=True):
         if change.proof or change.key in known or change.series.suite == CANARY or change.cause is Cause.METHOD:
             continue
-        request = question(change, now)
-        if request is None:
+        wanted = question(change, now)
+        if wanted is None:
             continue
-        place = (request.base, request.head, request.machine_fingerprint)
-        if count[place] < MOST_PROOFS and history.request(request):
+        place = (wanted.base, wanted.head, wanted.machine_fingerprint)
+        if count[place] < MOST_PROOFS and history.request(wanted):
             count[place] += 1
-            new.append(request)
+            new.append(wanted)
     return new
 
 

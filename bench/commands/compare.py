@@ -111,7 +111,7 @@ def command(
             comparison = _stored(store, base, head)
         else:
             assert right is not None
-            comparison = _measured(config, store, left, right, selectors, **options)
+            comparison = measured(config, store, left, right, selectors, **options)
     code = comparison.exit_code(strict=strict, trades_fail=trades == "fail")
     write(_report(comparison, "json" if as_json else form, code, to_terminal=output is None, tail=tail), output)
     return code
@@ -131,25 +131,26 @@ def _stored(store: Store, base: str, head: str) -> RunComparison:
     return compare_runs(left, right)
 
 
-def _measured(
+def measured(
     config: Config,
     store: Store,
     left: SideSpec | None,
     right: SideSpec,
     selectors: tuple[str, ...],
     *,
-    suite_from: str,
-    python: str | None,
-    budget: float,
-    launches: int,
-    until_decided: bool,
-    continued: str | None,
-    confirm: bool,
-    borrow: bool,
-    measure_identical: bool,
-    seed: int | None,
+    suite_from: str = "head",
+    python: str | None = None,
+    budget: float = 60.0,
+    launches: int = 50,
+    until_decided: bool = False,
+    continued: str | None = None,
+    confirm: bool = True,
+    borrow: bool = True,
+    measure_identical: bool = False,
+    seed: int | None = None,
     **options: Any,
 ) -> RunComparison:
+    """Measure two targets together, store the run and judge; the options are those of the verb."""
     import secrets
 
     from bench.borrowing import borrow as borrowed

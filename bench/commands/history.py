@@ -82,14 +82,14 @@ def _chosen(history: History, selectors: Sequence[str], metric: str, machine: st
 
 def _marks(series: Series, points: Sequence[Point], known: Sequence[ChangePoint]) -> list[Mark]:
     """Changes as the detector sees them now, with the regression that one of them is part of."""
-    from bench.detect import HISTORY, changes, exact_changes
+    from bench.detect import HISTORY, exact_steps, steps
     from bench.metrics import Kind, Summary
     from bench.reports.history import Mark
 
     values = [point.estimate.value for point in points]
     as_ratio = series.metric.kind is not Kind.ACCURACY
     exact = series.metric.summary is Summary.EXACT
-    found = exact_changes(values, as_ratio=as_ratio) if exact else changes(values, HISTORY, as_ratio=as_ratio)
+    found = exact_steps(values, as_ratio=as_ratio) if exact else steps(values, HISTORY, as_ratio=as_ratio)
     of_run = {change.first_changed.run_key: change.regression for change in known}
     return [
         Mark(

@@ -49,6 +49,7 @@ class JsonReport:
             "base": comparison.base,
             "head": comparison.head,
             "machine": comparison.machine,
+            "run": comparison.run or None,
             "exit_code": exit_code,
             "notes": list(comparison.notes),
             "variants": [

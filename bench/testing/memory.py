@@ -96,6 +96,7 @@ class MemoryHistory:
 
     def __init__(self, runs: Mapping[str, Run]) -> None:
         self._runs = runs
+        self._points_of: dict[str, list[tuple[str, Point]]] = {}
         self._marks: dict[str, int] = {}
         self._changes: dict[str, ChangePoint] = {}
         self._regressions: dict[str, Regression] = {}
@@ -252,23 +253,30 @@ class MemoryHistory:
         """Points of every series that has one, oldest first."""
         found: dict[str, list[Point]] = {}
         for run in sorted(self._runs.values(), key=lambda r: (r.started_at, r.key)):
-            for part, result, measurement in _measurements(run):
-                at = point_at(run, result, paired=is_pair(part.experiment))
-                estimate = _estimate(measurement)
-                if at is None or estimate is None:
-                    continue
-                revision = result.arm.target.revision or run.revision
-                series = series_of(run, part.experiment, result, measurement.metric)
-                found.setdefault(series.fingerprint, []).append(
-                    Point(
-                        run_key=run.key, at=at, measured_at=run.started_at,
-                        commit=revision.commit if revision else None,
-                        environment_fingerprint=run.environment.fingerprint, estimate=estimate,
-                    )
-                )  # fmt: skip
+            if run.key not in self._points_of:  # a run never changes
+                self._points_of[run.key] = list(_points_of(run))
+            for fingerprint, point in self._points_of[run.key]:
+                found.setdefault(fingerprint, []).append(point)
         for points in found.values():
             points.sort(key=lambda p: p.at)
         return found
+
+
+def _points_of(run: Run) -> Iterator[tuple[str, Point]]:
+    for part, result, measurement in _measurements(run):
+        at = point_at(run, result, paired=is_pair(part.experiment))
+        estimate = _estimate(measurement)
+        if at is None or estimate is None:
+            continue
+        revision = result.arm.target.revision or run.revision
+        series = series_of(run, part.experiment, result, measurement.metric)
+        yield (
+            series.fingerprint,
+            Point(
+                run_key=run.key, at=at, measured_at=run.started_at, commit=revision.commit if revision else None,
+                environment_fingerprint=run.environment.fingerprint, estimate=estimate,
+            ),
+        )  # fmt: skip
 
 
 def _measurements(run: Run) -> Iterator[tuple[ExperimentResult, ArmResult, Measurement]]:
