@@ -8,7 +8,7 @@ do nothing. The store is reached through bench.ports.History alone.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -102,8 +102,10 @@ def look(
             new = find_changes(
                 series, folded, at=now, environments=environments, sensitivity=sensitivity, minimum=minimum(series)
             )
-            suspect = find_suspect(series, folded, [*old, *new], at=now, environments=environments)
-            result = reconcile(old, [*new, suspect] if suspect else new, folded, sensitivity.window)
+            result = reconcile(old, new, folded, sensitivity.window)
+            sure = [*result.kept, *result.added]
+            if suspect := find_suspect(series, folded, sure, at=now, environments=environments):
+                result = reconcile(old, [*new, suspect], folded, sensitivity.window)
             method = older.method_change(series, folded, old, now)
             before = {change.key: change for change in old}
             changed += [c for c in result.kept if c != before[c.key]]
@@ -236,22 +238,21 @@ def _close(
 
 
 def _ask(history: History, living: Sequence[ChangePoint], now: datetime) -> list[ProofRequest]:
-    """Questions for what nobody has asked about yet, the weightiest first."""
+    """Questions for what nobody has asked about yet, the weightiest first; one experiment answers for all metrics."""
     asked = history.requests()
-    known = {request.change for request in asked}
-    count: dict[tuple[str, str, str], int] = defaultdict(int)
-    for request in asked:
-        count[request.base, request.head, request.machine_fingerprint] += 1
+    there = {(r.base, r.head, r.selector, r.machine_fingerprint) for r in asked}
+    count = Counter((r.base, r.head, r.machine_fingerprint) for r in asked)
     new = []
     for change in sorted(living, key=weight, reverse=True):
-        if change.proof or change.key in known or change.series.suite == CANARY or change.cause is Cause.METHOD:
+        if change.proof or change.series.suite == CANARY or change.cause is Cause.METHOD:
             continue
         wanted = question(change, now)
-        if wanted is None:
+        if wanted is None or (wanted.base, wanted.head, wanted.selector, wanted.machine_fingerprint) in there:
             continue
         place = (wanted.base, wanted.head, wanted.machine_fingerprint)
         if count[place] < MOST_PROOFS and history.request(wanted):
             count[place] += 1
+            there.add((wanted.base, wanted.head, wanted.selector, wanted.machine_fingerprint))
             new.append(wanted)
     return new
 

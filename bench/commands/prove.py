@@ -10,6 +10,9 @@ from bench.commands._shared import config_of, database_option, note, opened, sui
 from bench.commands._sources import source_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench.compare import RunComparison
     from bench.config import Config
     from bench.errors import Exit
     from bench.history import ChangePoint, Proof, ProofRequest
@@ -35,6 +38,7 @@ def command(
     side. Ends with 3 when a worsening was confirmed.
     """
     import json
+    from dataclasses import replace
     from datetime import UTC, datetime
 
     from bench.commands.detect import minimum_of
@@ -56,9 +60,12 @@ def command(
                 history.finish(request.key, _nothing(request))
                 continue
             note(f"proving {change.series.variant}: {request.base[:12]} against {request.head[:12]}")
-            proof = _prove(config, store, request, change, python=python, budget=budget, **sources)
-            history.finish(request.key, proof)
-            answers.append((change, proof))
+            found = _measured(config, store, request, python=python, budget=budget, **sources)
+            history.finish(request.key, _proof(request, change, found))
+            for same in _answered(request, history.changes()):
+                proof = _proof(request, same, found)
+                history.record([replace(same, proof=proof)], seen={})
+                answers.append((same, proof))
         done = settle(history, now=datetime.now(UTC), minimum=minimum_of(config))
     if as_json:
         rows = [{"change": c.key, "variant": c.series.variant, **plain(p)} for c, p in answers]
@@ -70,27 +77,49 @@ def command(
     return Exit.REGRESSION if sure else Exit.OK
 
 
-def _prove(
-    config: Config, store: Store, request: ProofRequest, change: ChangePoint, *, python: str | None, budget: float,
-    **sources: Any,
-) -> Proof:  # fmt: skip
-    from datetime import UTC, datetime
-
+def _measured(
+    config: Config, store: Store, request: ProofRequest, *, python: str | None, budget: float, **sources: Any
+) -> RunComparison | str:
+    """What the gate says; the reason where it could not be asked."""
     from bench.commands.compare import measured
     from bench.errors import BenchError
-    from bench.history import Answer, Proof
-    from bench.proving import answer
     from bench.targets.parse import parse_side
 
-    command = f"bench compare {_quoted(request.base)} {_quoted(request.head)} {_quoted(request.selector)}"
     try:
         left, right = (parse_side(side, project=config.root) for side in (request.base, request.head))
-        found = measured(
+        return measured(
             config, store, left, right, (request.selector,), suite_from="head", python=python, budget=budget,
             **sources,
         )  # fmt: skip
     except BenchError as error:
-        return Proof(answer=Answer.FAILED, at=datetime.now(UTC), command=command, message=str(error))
+        return str(error)
+
+
+def _answered(request: ProofRequest, changes: Sequence[ChangePoint]) -> list[ChangePoint]:
+    """All change points that ask the same: one experiment measures every metric of a variant."""
+    from bench.proving import question
+
+    found = []
+    for change in changes:
+        wanted = question(change, request.made_at)
+        if (
+            wanted is not None
+            and (wanted.base, wanted.head, wanted.selector) == (request.base, request.head, request.selector)
+            and wanted.machine_fingerprint == request.machine_fingerprint
+        ):
+            found.append(change)
+    return found
+
+
+def _proof(request: ProofRequest, change: ChangePoint, found: RunComparison | str) -> Proof:
+    from datetime import UTC, datetime
+
+    from bench.history import Answer, Proof
+    from bench.proving import answer
+
+    command = f"bench compare {_quoted(request.base)} {_quoted(request.head)} {_quoted(request.selector)}"
+    if isinstance(found, str):
+        return Proof(answer=Answer.FAILED, at=datetime.now(UTC), command=command, message=found)
     arm = next((arm for arm in found.arms if arm.name == change.series.variant), None)
     said, verdict, message = answer(change, arm)
     comparison = next((c for c in arm.comparisons if c.metric.name == change.series.metric.name), None) if arm else None
