@@ -104,7 +104,11 @@ def classify(found: Group, benchmarks: int) -> Finding:
     if work and all(c.cause is Cause.METHOD for c in work):
         return Finding(cause=Cause.METHOD, reason="the benchmark has a new version")
     if Answer.CONFIRMED in answers:
-        return Finding(cause=Cause.CODE, reason="a paired experiment confirmed it", environment=shared)
+        sure = [c for c in work if c.proof is not None and c.proof.answer is Answer.CONFIRMED]
+        # At one commit the experiment asked about the packages that differ (bench.proving).
+        code = any(place_of(c.last_good) != place_of(c.first_changed) for c in sure)
+        cause = Cause.CODE if code else Cause.ENVIRONMENT
+        return Finding(cause=cause, reason="a paired experiment confirmed it", environment=shared)
     if canary and not _explains_the_machine(shared):
         return Finding(cause=Cause.HARDWARE, reason="the canary moved", environment=shared)
     if shared:

@@ -84,8 +84,8 @@ def weight(change: ChangePoint) -> float:
 
 
 def is_relative(change: ChangePoint) -> bool:
-    """Whether its effect is a ratio; accuracy changes by a difference."""
-    return change.series.metric.kind is not Kind.ACCURACY
+    """Whether its effect is a ratio: accuracy changes by a difference, and so does what is not positive."""
+    return bool(change.parameters.get("relative", change.series.metric.kind is not Kind.ACCURACY))
 
 
 def story(regression: Regression, events: Iterable[Event], changes: Iterable[ChangePoint]) -> Story:

@@ -41,6 +41,7 @@ FORMATS = ("text", "json", "markdown")
 @click.option("--step-budget", type=click.FloatRange(1), default=120.0, show_default=True,
               help="Seconds for the launches of one change.")  # fmt: skip
 @click.option("--launches", type=click.IntRange(6, 50), default=50, show_default=True, help="Most pairs of a change.")
+@click.option("--regression", metavar="KEY", help="Note what was found on this regression.")
 @click.option("--restart", is_flag=True, help="Forget what an earlier call of this command measured.")
 @click.option("--strict", is_flag=True, help="Exit with 4 when nothing is proven, or the budget was too small.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Of the report.")
@@ -50,6 +51,7 @@ def command(
     good: str,
     bad: str,
     selector: str,
+    regression: str | None,
     restart: bool,
     strict: bool,
     form: str,
@@ -65,7 +67,9 @@ def command(
     whether it is nearer to GOOD or to BAD; what cannot be built or run is passed over. In the end the
     change that is left is measured against the one before it. Ctrl-C and the same command go on.
     """
+    from bench.commands.regressions import append
     from bench.errors import UsageError
+    from bench.history import Action
 
     if options["package"] and options["first_parent"]:
         raise UsageError("--first-parent is about commits; releases of a package have no parents.")
@@ -73,12 +77,21 @@ def command(
     with opened(config) as store, ExitStack() as stack:
         from bench.commands._lab import TargetLab
 
+        known = store.history.regression(regression) if regression is not None else None
         lab = TargetLab(config, store, stack, profile="bisect", python=options["python"])
         outcome = _search(config, lab, good, bad, selector, restart=restart, **options)
         lab.store(interrupted=outcome.ended == "interrupted")
+        if known is not None and outcome.ended == "found":
+            append(store.history, known.key, Action.BISECTED, _culprit(outcome), who="bench")
     code = outcome.exit_code(strict=strict)
     write(_report(outcome, "json" if as_json else form, int(code), to_terminal=output is None), output)
     return code
+
+
+def _culprit(outcome: Outcome) -> str:
+    """`3f2a91c0d tells what it is about`, or `onnxruntime 1.32.0`."""
+    change = outcome.suspects[-1]
+    return f"{change.short} {change.subject}".strip()
 
 
 def _search(

@@ -82,19 +82,30 @@ def _chosen(history: History, selectors: Sequence[str], metric: str, machine: st
 
 def _marks(series: Series, points: Sequence[Point], known: Sequence[ChangePoint]) -> list[Mark]:
     """Changes as the detector sees them now, with the regression that one of them is part of."""
-    from bench.detect import HISTORY, exact_steps, steps
+    from bench.detect import HISTORY, NEAR, exact_steps, steps
     from bench.metrics import Kind, Summary
+    from bench.night import is_relative
     from bench.reports.history import Mark
+    from bench.series import position
+    from bench.sweep import is_sure
 
     values = [point.estimate.value for point in points]
     as_ratio = series.metric.kind is not Kind.ACCURACY
     exact = series.metric.summary is Summary.EXACT
     found = exact_steps(values, as_ratio=as_ratio) if exact else steps(values, HISTORY, as_ratio=as_ratio)
-    of_run = {change.first_changed.run_key: change.regression for change in known}
-    return [
+    sure = {position(c, points): c for c in known if is_sure(c)}
+    marks = [
         Mark(
             index=c.index, before=c.before, after=c.after, effect=c.effect, relative=c.relative,
-            regression=of_run.get(points[c.index].run_key),
+            regression=next((k.regression for at, k in sure.items() if abs(at - c.index) <= NEAR), None),
         )
         for c in found
     ]  # fmt: skip
+    marks += [  # what a proof confirmed stands, though it was over before a detector could see it
+        Mark(
+            index=at, before=c.before, after=c.after, effect=c.effect, relative=is_relative(c), regression=c.regression
+        )
+        for at, c in sure.items()
+        if at < len(points) and all(abs(at - m.index) > NEAR for m in marks)
+    ]  # fmt: skip
+    return sorted(marks, key=lambda mark: mark.index)

@@ -68,7 +68,10 @@ def command(
                 answers.append((same, proof))
         done = settle(history, now=datetime.now(UTC), minimum=minimum_of(config))
     if as_json:
-        rows = [{"change": c.key, "variant": c.series.variant, **plain(p)} for c, p in answers]
+        rows = [
+            {"change": c.key, "variant": c.series.variant, "metric": c.series.metric.name, **plain(p)}
+            for c, p in answers
+        ]
         write(json.dumps({"schema": "bench-prove", "version": 1, "proofs": rows}, indent=2), None)
     else:
         lines = [_line(change, proof) for change, proof in answers] or ["nothing to prove on this machine"]

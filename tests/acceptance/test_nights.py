@@ -67,7 +67,7 @@ class Project:
 
     def night(self, steps):
         commit = self.commit(steps)
-        self.bench("run", "--launches", "3")
+        self.bench("run", "--launches", "2")
         return commit
 
 
@@ -88,7 +88,7 @@ def test_a_planted_regression_goes_the_whole_way(bench):
 
     out, _ = bench("prove", "--budget", "20", "--json", code=Exit.REGRESSION)
     proofs = json.loads(out)["proofs"]
-    assert {(p["variant"], p["answer"]) for p in proofs} == {("demo.work", "confirmed")}
+    assert {p["answer"] for p in proofs if p["metric"] == "time"} == {"confirmed"}
     assert len({p["run_key"] for p in proofs}) == 1, "one experiment answers for wall and CPU time"
     (regression,) = json.loads(bench("regressions", "list", "--json")[0])["regressions"]
     assert (regression["state"], regression["cause"]) == ("open", "code")
