@@ -58,7 +58,7 @@ class Upload:
             self.data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             return f"is no UTF-8 text (byte {error.start}); import what the tool wrote, not a binary file"
-        if b"\0" in self.data:
+        if "\0" in self.text:
             return f"holds a NUL byte at {self.data.index(0)}; it is damaged, or no text"
         return "" if self.json is not None or not self.claims_json or self.documents else self._parsed[1]
 
@@ -69,9 +69,9 @@ class Upload:
 
     @cached_property
     def text(self) -> str:
-        """The content as text; empty where it is none."""
+        """The content as text, less what ends a string in C where it ends a line; empty where it is none."""
         try:
-            return self.data.decode("utf-8-sig")
+            return self.data.decode("utf-8-sig").replace("\0\n", "\n")
         except UnicodeDecodeError:
             return ""
 

@@ -404,3 +404,52 @@ def test_a_summary_of_mlperf_alone_goes_by_the_name_of_what_was_tested(tmp_path)
     (tmp_path / "mlperf_log_summary.txt").write_text(text.partition("Result is")[0])
     (found,) = Reader(all_formats(), Supplied()).read(files_in(tmp_path))
     assert "no line `Result is`" in found.reason
+
+
+def test_a_terminator_of_a_string_in_c_at_the_end_of_a_line_does_not_make_a_log_unreadable(tmp_path):
+    place = SAMPLES / "mlperf/results/box_x1/resnet/Offline/performance/run_1/mlperf_log_summary.txt"
+    (tmp_path / "s.txt").write_bytes(place.read_bytes().replace(b"BoxSUT\n", b"BoxSUT\0\n"))
+    (found,) = Reader(all_formats(), Supplied()).read([tmp_path / "s.txt"])
+    assert list(arms(found.run)) == ["BoxSUT[scenario=Offline]"]
+
+
+# LNT
+
+
+def test_lnt_executions_are_launches_and_metrics_have_the_units_of_its_schemas():
+    (run,) = runs_in("lnt/report2.json")
+    found = arms(run)["Misc/sieve"]
+    assert values(found) == {
+        "time": ((0.25e9,), (0.26e9,), (0.27e9,)), "compile_time": ((1.5e9,),), "score": ((12.5,),),
+        "peak_memory": ((1000000,),), "code_size": ((4096,),), "data_size": ((568,),),
+    }  # fmt: skip
+    assert metric(found, "score").better is Better.HIGHER
+    assert (found.notes, found.failure) == ({"hash": "fedcba"}, None)
+    assert arms(run)["Misc/broken"].failure.message == "LNT noted a failure: execution_status"
+    assert (run.quarantine, run.machine.cpu, run.machine.tags) == ((), "Imaginary CPU 9000", ("buildbot-7",))
+    assert (run.revision.commit[:4], run.environment.packages["clang"]) == ("0a1b", "19.1")
+
+
+def test_an_old_lnt_report_is_read_as_a_new_one():
+    (run,) = runs_in("lnt/report1.json")
+    assert values(arms(run)["a/b.c"]) == {"time": ((1.25e9,), (1.5e9,)), "compile_time": ((0.5e9,),)}
+    assert arms(run)["a/d"].failure.kind is FailureKind.RAISED
+    assert (arms(run)["a/e"].failure, values(arms(run)["a/e"])) == (None, {"time": ((2e9,),)})
+    assert (run.revision.commit, run.started_at.year, run.machine.cpu) == ("154331", 2016, "Imaginary CPU 80")
+
+
+# PyTorch's benchmark database
+
+
+def test_pytorch_rows_of_one_job_are_one_run_with_units_and_directions_from_the_metrics_names():
+    job, phone = runs_in("pytorch-hud")
+    found = arms(job)["llm.tiny[mode=inference,dtype=bfloat16,backend=compiled,device=cuda,is_dynamic=true]"]
+    assert values(found) == {"latency": ((3.5e6, 3.25e6),), "token_per_sec": ((120.5,),)}
+    assert (metric(found, "latency").unit, metric(found, "token_per_sec").better) == ("ns", Better.HIGHER)
+    assert (job.machine.cpu, job.machine.memory_gib, job.machine.tags) == ("Imaginary CPU 9000", 64, ("linux.big",))
+    assert [a.model for a in job.machine.accelerators] == ["Imaginary GPU"] * 2
+    assert (job.revision.branch, job.started_at.year, job.quarantine) == ("main", 2026, ())
+    assert job.environment.packages["team/kernels"] == "abc123"
+    assert values(arms(phone)["mobile.edge[mode=inference,backend=npu]"]) == {"peak_mem_usage": ((333.5e6,),)}
+    assert arms(phone)["mobile.sharp[mode=inference,backend=npu]"].failure.kind is FailureKind.UNMEASURED
+    assert phone.quarantine == ("machine", "tool version")
