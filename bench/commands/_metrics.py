@@ -36,7 +36,7 @@ def asked(policy: Policy, options: dict[str, Any]) -> Policy:
     from bench.errors import UsageError
     from bench.measure.callgrind import missing
 
-    tail, allocations, instructions = (options.pop(name) for name in ("tail", "allocations", "instructions"))
+    tail, allocations, instructions = (options.pop(name, False) for name in ("tail", "allocations", "instructions"))
     if instructions and (reason := missing()):
         raise UsageError(f"--instructions: {reason}, or leave the option out.")
     tail_ns = TAIL_NS if tail else policy.tail_ns
