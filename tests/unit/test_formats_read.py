@@ -453,3 +453,84 @@ def test_pytorch_rows_of_one_job_are_one_run_with_units_and_directions_from_the_
     assert values(arms(phone)["mobile.edge[mode=inference,backend=npu]"]) == {"peak_mem_usage": ((333.5e6,),)}
     assert arms(phone)["mobile.sharp[mode=inference,backend=npu]"].failure.kind is FailureKind.UNMEASURED
     assert phone.quarantine == ("machine", "tool version")
+
+
+# Gungraun, iai-callgrind and iai
+
+
+def test_gungraun_summaries_of_one_tree_are_one_run_of_what_was_measured_now():
+    (run,) = runs_in("gungraun/target")
+    found = arms(run)["my_bench::group::sort[id=small]"]
+    assert values(found) == {
+        "Ir": ((264,),), "L1hits": ((341,),), "L1HitRate": ((99.5,),), "EstimatedCycles": ((551,),),
+        "dhat.TotalBytes": ((12,),),
+    }  # fmt: skip
+    assert (metric(found, "dhat.TotalBytes").unit, metric(found, "L1HitRate").better) == ("B", Better.HIGHER)
+    assert found.notes == {"details": "vec![3, 2, 1]"}
+    assert values(arms(run)["my_bench::group::sort[id=old]"]) == {"Ir": ((500,),), "L1hits": ((700,),)}
+    assert run.quarantine == ("commit", "machine", "tool version")
+
+
+def test_gungraun_summaries_can_stand_one_a_line():
+    (run,) = runs_in("gungraun/lines.jsonl")
+    assert values(arms(run)["my_bench::group::merge"]) == {"Ir": ((42,),), "memcheck.Errors": ((0,),)}
+    assert values(arms(run)["my_bench::group::sort"])["Ir"] == ((264,),)
+
+
+def test_the_terminal_and_the_summary_of_gungraun_give_the_same_series_without_parts_and_comparisons():
+    (run,) = runs_in("gungraun/text/gungraun.txt")
+    found = arms(run)["my_bench::group::sort[id=small]"]
+    assert values(found) == {
+        "Ir": ((264,),), "L1hits": ((341,),), "EstimatedCycles": ((551,),), "dhat.TotalBytes": ((12,),),
+    }  # fmt: skip
+    assert found.notes == {"details": "vec![3, 2, 1]"}
+    assert values(arms(run)["my_bench::group::merge"]) == {"Ir": ((42,),)}
+
+
+def test_documentation_that_quotes_gungraun_is_none_of_its_results(tmp_path):
+    text = (SAMPLES / "gungraun/text/gungraun.txt").read_text()
+    (tmp_path / "README.md").write_text(f"# How\n\n```text\n{text}```\n")
+    (found,) = Reader(all_formats(), Supplied()).read([tmp_path / "README.md"])
+    assert found.foreign
+
+
+def test_iai_names_events_otherwise_and_they_are_the_same():
+    (run,) = runs_in("gungraun/text/iai.txt")
+    assert values(arms(run)["bench_fibonacci_short"]) == {
+        "Ir": ((1735,),), "L1hits": ((2364,),), "LLhits": ((1,),), "RamHits": ((1,),), "EstimatedCycles": ((2404,),),
+    }  # fmt: skip
+    assert len(arms(run)) == 2
+
+
+# optimum-benchmark
+
+
+@pytest.mark.parametrize("file", ["benchmark.json", "benchmark.csv"])
+def test_optimum_benchmark_phases_are_benchmarks_and_memory_of_accelerators_is_bytes_whatever_its_name(file):
+    (run,) = runs_in(f"optimum-benchmark/{file}")
+    inner = "backend=pytorch,model=team/tiny,device=cuda,device_ids=0,torch_dtype=float16"
+    shape = "batch_size=2,sequence_length=16,max_new_tokens=8"
+    load = arms(run)[f"tiny_generation.load_model[{inner},{shape}]"]
+    assert values(load) == {
+        "time": ((1.5e9,),), "max_ram": ((1200.5e6,),), "max_global_vram": ((2048e6,),), "max_reserved": ((1500e6,),),
+        "max_allocated": ((1400e6,),),
+    }  # fmt: skip
+    prefill = arms(run)[f"tiny_generation.prefill[{inner},{shape}]"]
+    assert values(prefill)["time"] == ((0.25e9, 0.26e9, 0.27e9),)
+    assert values(prefill)["energy_total"] == ((pytest.approx(15.12),),)
+    assert metric(prefill, "energy_total").kind is Kind.ENERGY
+    assert [metric(prefill, name).better for name in ("throughput", "efficiency")] == [Better.HIGHER] * 2
+    assert [a.memory_bytes for a in run.machine.accelerators] == [80_000_000_000]
+    assert (run.machine.cpu, run.machine.memory_gib) == ("Imaginary CPU 9000", 62)
+    assert (run.quarantine, run.environment.packages["optimum-benchmark"]) == (("commit",), "0.6.0")
+
+
+def test_a_report_of_optimum_benchmark_needs_its_configuration_beside_it(tmp_path):
+    (run,) = runs_in("optimum-benchmark/separate")
+    (found,) = arms(run).values()
+    assert values(found)["time_mean"] == ((0.5e9,),)
+    assert found.notes["samples"] == "the file holds a summary only"
+    report = SAMPLES / "optimum-benchmark" / "separate" / "benchmark_report.json"
+    (tmp_path / "r.json").write_text(report.read_text())
+    (refused,) = Reader(all_formats(), Supplied()).read([tmp_path / "r.json"])
+    assert "put benchmark_config.json beside it" in refused.reason
