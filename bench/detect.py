@@ -130,7 +130,7 @@ def exact_steps(values: Sequence[float] | Values, *, as_ratio: bool = True) -> l
 
 def step_between(before: Values, after: Values, *, detector: str, as_ratio: bool, index: int | None = None) -> Step:
     """The step from one side to the other; `index` is the number of values before it unless given."""
-    ratio = as_ratio and min(before.min(), after.min()) > 0
+    ratio = bool(as_ratio and min(before.min(), after.min()) > 0)
     moved = shift(np.log(before), np.log(after)) if ratio else shift(before, after)
     if ratio:
         moved = Interval(exp(moved.value), exp(moved.low), exp(moved.high), moved.n)

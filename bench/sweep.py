@@ -11,7 +11,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bench.causes import CANARY, Finding, Group, classify, commit_order, group, mark_suspicious
 from bench.detect import MINIMUM, REACH, SUSPECT, Sensitivity
@@ -43,6 +43,9 @@ BATCH = 500
 
 MOST_PROOFS = 3
 """Paired experiments of one pair of commits: the weightiest change points speak for the others of their group."""
+
+RECENT = timedelta(days=14)
+"""A change that was measured longer ago is history: whoever wants to prove it compares the two commits."""
 
 LIVING = (State.OPEN, State.ACKNOWLEDGED)
 
@@ -245,6 +248,8 @@ def _ask(history: History, living: Sequence[ChangePoint], now: datetime) -> list
     new = []
     for change in sorted(living, key=weight, reverse=True):
         if change.proof or change.series.suite == CANARY or change.cause is Cause.METHOD:
+            continue
+        if now - change.first_changed.measured_at > RECENT:
             continue
         wanted = question(change, now)
         if wanted is None or (wanted.base, wanted.head, wanted.selector, wanted.machine_fingerprint) in there:

@@ -11,7 +11,7 @@ from bench.history import Point, Series
 from bench.metrics import Better
 from bench.model import Estimate
 from bench.reports.format import interval, quantity, ratio, title
-from bench.reports.text import escape
+from bench.reports.text import printable
 
 HEIGHT = 9
 LABEL = 11
@@ -35,9 +35,9 @@ class Mark:
 def history_text(series: Series, points: Sequence[Point], marks: Sequence[Mark], *, width: int | None = None) -> str:
     """The plot, and a line for each change, the newest first."""
     metric = series.metric
-    head = f"{escape(series.variant)}  {title(metric)}  {escape(series.machine_label)}"
+    head = f"{printable(series.variant)}  {title(metric)}  {printable(series.machine_label)}"
     if series.target != "cpu":
-        head += f"  {escape(series.target)}"
+        head += f"  {printable(series.target)}"
     if not points:
         return f"{head}\nno point yet\n"
     last = points[-1]

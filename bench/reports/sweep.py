@@ -8,7 +8,7 @@ from typing import Any
 from bench.history import ChangePoint, Direction, Regression
 from bench.reports.format import title
 from bench.reports.night import effect, where
-from bench.reports.text import escape
+from bench.reports.text import printable
 from bench.sweep import Swept
 from bench.wire import plain
 
@@ -54,7 +54,7 @@ def sweep_document(done: Swept) -> dict[str, Any]:
 
 def _regressions(word: str, found: Sequence[Regression]) -> list[str]:
     lines = [
-        f"{word} {SYMBOLS[r.direction]} {r.key[:8]}  {escape(r.title)}  ({r.cause.value}, "
+        f"{word} {SYMBOLS[r.direction]} {r.key[:8]}  {printable(r.title)}  ({r.cause.value}, "
         f"{_count(len(r.changes), 'change point')}{f', {r.state.value}' if word == 'closed' else ''})"
         for r in found[:MOST]
     ]
@@ -63,8 +63,8 @@ def _regressions(word: str, found: Sequence[Regression]) -> list[str]:
 
 def _changes(word: str, found: Sequence[ChangePoint]) -> list[str]:
     lines = [
-        f"{word} {SYMBOLS[c.direction]} {escape(c.series.variant)}  {title(c.series.metric)} {effect(c)}  "
-        f"{escape(where(c))}"
+        f"{word} {SYMBOLS[c.direction]} {printable(c.series.variant)}  {title(c.series.metric)} {effect(c)}  "
+        f"{printable(where(c))}"
         for c in found[:MOST]
     ]
     return lines + ([f"{word}s: {len(found) - MOST} more"] if len(found) > MOST else [])

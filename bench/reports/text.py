@@ -51,9 +51,14 @@ ASKED = (ALLOCATION_PEAK.name, INSTRUCTIONS.name)
 MISSING = "—"
 
 
+def printable(text: str) -> str:
+    """Foreign text without anything that a terminal would obey."""
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
+
+
 def escape(text: str) -> str:
-    """Foreign text as text: no markup, and nothing that a terminal would obey."""
-    return escape_markup("".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text))
+    """The same for rich: no markup either."""
+    return escape_markup(printable(text))
 
 
 class TextReport:

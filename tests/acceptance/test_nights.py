@@ -26,7 +26,7 @@ def call():
     return total
 """
 
-NIGHTS_BEFORE = 12
+NIGHTS_BEFORE = 10
 STEPS, SLOW = 3000, 4200
 
 pytestmark = pytest.mark.slow
@@ -102,7 +102,7 @@ def test_a_planted_regression_goes_the_whole_way(bench):
     assert bench("notify")[0] == "", "told once"
 
     bench("regressions", "ack", key, "--who", "ada")
-    for _ in range(6):
+    for _ in range(5):
         project.night(STEPS)
     bench("detect")
     shown = json.loads(bench("regressions", "show", key, "--json")[0])
