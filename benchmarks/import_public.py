@@ -24,10 +24,14 @@ from bench.cli import run as bench
 
 PLACES = {
     "airspeed-velocity+asv": "test/example_results",
+    "apache+otava": "tests/resources",
+    "benchmark-action+github-action-benchmark": "test/data",
     "bheisler+criterion.rs": "book/src/user_guide/html_report",
     "golang+perf": "cmd/benchstat/testdata",
     "ionelmc+pytest-benchmark": "tests/test_storage",
     "kedro-org+kedro-benchmark-results": ".asv/results",
+    "llvm+llvm-lnt": "tests",
+    "mlcommons+inference_results_v0.5": "closed",
     "numba+numba-benchmark": "results",
     "nyrkio+benchzoo": "tests/data",
     "psf+pyperf": "pyperf/tests",
