@@ -19,12 +19,13 @@ from bench.compare import launch_values
 from bench.errors import BuildError, MissingError
 from bench.experiment import Enough
 from bench.journal import Journal
-from bench.metrics import CPU_TIME, TIME, Better, Kind, Metric, Summary
+from bench.metrics import CPU_TIME, TIME, Better, Metric, Summary
 from bench.model import Estimate, ExperimentResult, FailureKind, Measurement, Verdict
 from bench.stats.location import Interval, trimmed_interval
 from bench.stats.sequential import CONFIRMATION_LAUNCHES, EARLY_CONFIRMATIONS, LOOKS, State, confirm
 from bench.suspects import EXACT, Answer, Effect, Ended, Lab, Outcome, Question, Step
 from bench.targets.history import Change
+from bench.thresholds import floor_of
 
 SAME = "the same bytes as "
 
@@ -347,8 +348,7 @@ class Bisection:
 
     @property
     def _floor(self) -> float:
-        policy = self._question.policy
-        return policy.memory_floor if self._metric.kind is Kind.MEMORY else policy.floor
+        return floor_of(self._question.policy, self._metric)
 
     def _confirmed(self, answer: Answer, verdict: Verdict) -> bool:
         values = self._differences(answer)

@@ -9,25 +9,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import exp, isnan, log, log1p
+from math import exp, inf, isnan, log, log1p
 
 from bench.compare import ArmComparison, compare_results, log_ratios, variant_verdict
 from bench.decision import confirmation, decision, describe, is_look, may_confirm_early, p_value
 from bench.disturbance import BUSY, causes, disturbance
-from bench.metrics import CPU_TIME, TIME, Better, Kind, Summary
+from bench.metrics import CPU_TIME, TAILS, TIME, Better, Kind, Metric, Summary
 from bench.model import ArmResult, Comparison, Estimate, ExperimentResult, FailureKind, Verdict
 from bench.stats.multiplicity import benjamini_hochberg
 from bench.stats.sequential import Confirmation, Decision, State
+from bench.tails import launch_changes
+from bench.thresholds import floor_of, margin_of, threshold
 
 CPU_BOUND = 0.9
 """CPU time / wall time of an undisturbed sample from which a call counts as computing, not waiting."""
 
 REPORTED_ONLY = (
-    "first_call", "set_up", "memory_growth", "throughput", "cpu_time", "single_call", "p50", "p90", "p95", "p99",
+    "first_call", "set_up", "memory_growth", "throughput", "cpu_time", "energy", "single_call",
+    *(metric.name for metric in TAILS),
 )  # fmt: skip
-"""Shown, but no verdict of the gate rests on them alone: throughput follows time, the others are one value a launch."""
+"""Shown, but no verdict of the gate rests on them unless a rule names them: throughput follows time, first call and
+set-up are one value a launch, energy is the whole machine's."""
 
 NOT_JUDGED = "shown, not judged"
+
+UNDECIDED = "undecided yet"
+
+TIMES = (TIME.name, CPU_TIME.name)
 
 EXACT_RULE = "compared in full: any difference counts"
 
@@ -118,7 +126,7 @@ def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
         return ArmComparison(name=name, verdict=Verdict.FAILED, reason="no launch was finished", launches=launches)
     if result.experiment.benchmark.primary != TIME.name:
         return _judge_primary(result, found, final)
-    wall, cpu = _decision(result, TIME.name, final), _decision(result, CPU_TIME.name, final)
+    wall, cpu = _decision(result, TIME, final), _decision(result, CPU_TIME, final)
     disturbed, computing = disturbance(result), cpu_bound(result)
     verdict, reason, basis = Verdict.INCONCLUSIVE, "", ""
     if wall.decided:
@@ -134,13 +142,15 @@ def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
     if CPU_TIME.name in found:
         decided = verdict if basis == CPU_TIME.name else Verdict.INCONCLUSIVE
         found[CPU_TIME.name] = replace(found[CPU_TIME.name], verdict=decided)
-    floor = result.experiment.policy.memory_floor
-    comparisons = tuple(_other(c, floor) for c in found.values())
-    gating = [c for c in comparisons if c.metric.name not in REPORTED_ONLY or c.metric.name == basis]
+    others = {name: _other(result, c, final) for name, c in found.items() if name not in TIMES}
+    comparisons = tuple(others.get(name, c) for name, c in found.items())
+    gating = [c for c in comparisons if _counts(c) or c.metric.name == basis]
     if basis == CPU_TIME.name:
         gating = [c for c in gating if c.metric.name != TIME.name]
-    # An undecided look is no verdict yet, whatever the exact metrics say: time has its launches to come.
-    overall = variant_verdict(gating) if basis or final else Verdict.INCONCLUSIVE
+    # An undecided look is no verdict yet, whatever the exact metrics say: time has its launches to come, and
+    # so have metrics that a rule names.
+    waiting = any(c.reason == UNDECIDED for c in others.values())
+    overall = variant_verdict(gating) if final or (basis and not waiting) else Verdict.INCONCLUSIVE
     return ArmComparison(
         name=name, verdict=overall, reason=reason, comparisons=comparisons, launches=launches, basis=basis,
         rule=describe(result.experiment.policy),
@@ -156,13 +166,7 @@ def _judge_primary(result: ExperimentResult, found: dict[str, Comparison], final
         return ArmComparison(name=name, verdict=Verdict.FAILED, reason=text, launches=launches)
     comparison, reason = found[primary], ""
     if comparison.metric.summary is Summary.LAUNCH:
-        memory = comparison.metric.kind is Kind.MEMORY
-        answer = decision(
-            log_ratios(result, primary), policy, primary, better_sign=_sign(comparison), alpha=policy.alpha,
-            final=final,
-            floor=policy.memory_floor if memory else policy.floor,
-            margin=policy.memory_floor if memory else policy.margin,
-        )  # fmt: skip
+        answer = _answer(result, comparison, log_ratios(result, primary), final)
         verdict = _VERDICTS.get(answer.state, Verdict.INCONCLUSIVE)
         reason = _why_undecided(answer, result) if final and not answer.decided else ""
         comparison = replace(comparison, verdict=verdict)
@@ -211,7 +215,7 @@ def confirms_early(first: ArmComparison, fresh: ExperimentResult) -> bool:
 def _repeated(first: ArmComparison, fresh: ExperimentResult) -> Confirmation:
     basis, policy = first.basis or TIME.name, fresh.experiment.policy
     suspect = next(c for c in first.comparisons if c.metric.name == basis)
-    floor = policy.memory_floor if suspect.metric.kind is Kind.MEMORY else policy.floor
+    floor = floor_of(policy, suspect.metric)
     return confirmation(log_ratios(fresh, basis), policy, basis, better_sign=_sign(suspect), floor=floor)
 
 
@@ -231,7 +235,7 @@ def cpu_bound(result: ExperimentResult) -> bool:
     used = [share for share in map(utilization, result.results) if share is not None]
     if len(used) < len(result.results):
         return False
-    margin = log1p(result.experiment.policy.margin)
+    margin = log1p(margin_of(result.experiment.policy, TIME))
     if _never_waits(result) and all(log(share) < margin for share in used):
         return True
     first, second = used
@@ -276,7 +280,7 @@ def _withdrawn(answer: ArmComparison, reason: str) -> ArmComparison:
     comparisons = tuple(
         replace(c, verdict=Verdict.INCONCLUSIVE) if c.metric.name == basis else c for c in answer.comparisons
     )
-    gating = [c for c in comparisons if c.metric.name not in REPORTED_ONLY]
+    gating = [c for c in comparisons if _counts(c)]
     reason = _join(answer.reason, reason)
     return replace(answer, comparisons=comparisons, verdict=variant_verdict(gating), reason=reason)
 
@@ -302,22 +306,63 @@ def _failed(name: str, base: ArmResult, head: ArmResult) -> ArmComparison | None
     )
 
 
-def _decision(result: ExperimentResult, metric: str, final: bool) -> Decision:
+def _counts(comparison: Comparison) -> bool:
+    """Whether the variant's verdict may rest on it, whatever the basis is."""
+    return comparison.reason != NOT_JUDGED and comparison.metric.name != CPU_TIME.name
+
+
+def _decision(result: ExperimentResult, metric: Metric, final: bool) -> Decision:
     policy = result.experiment.policy
     return decision(
-        log_ratios(result, metric), policy, metric, better_sign=-1, floor=policy.floor, margin=policy.margin,
-        alpha=policy.alpha / 2, final=final,
+        log_ratios(result, metric.name), policy, metric.name, better_sign=-1, floor=floor_of(policy, metric),
+        margin=margin_of(policy, metric), alpha=policy.alpha / 2, final=final,
     )  # fmt: skip
 
 
-def _other(comparison: Comparison, memory_floor: float) -> Comparison:
-    """Memory needs a change that matters; what is one value a launch and only reported gets no verdict."""
-    metric = comparison.metric
-    if metric.name in REPORTED_ONLY and metric.name != CPU_TIME.name:
+def _answer(result: ExperimentResult, comparison: Comparison, values: Sequence[float], final: bool) -> Decision:
+    """What the launches' log ratios say of a metric that has the whole error rate."""
+    policy, metric = result.experiment.policy, comparison.metric
+    return decision(
+        values, policy, metric.name, better_sign=_sign(comparison), alpha=policy.alpha, final=final,
+        floor=floor_of(policy, metric), margin=margin_of(policy, metric),
+    )  # fmt: skip
+
+
+def _other(result: ExperimentResult, comparison: Comparison, final: bool) -> Comparison:
+    """What is no time: exact values and memory need a change that matters, what is only reported gets no verdict."""
+    policy, metric = result.experiment.policy, comparison.metric
+    if metric.summary is Summary.EXACT:
+        return _exact(comparison, floor_of(policy, metric))
+    if threshold(policy, metric.name) is not None and metric.summary is not Summary.ITEMS:
+        return _named(result, comparison, final)
+    if metric.name in REPORTED_ONLY:
         return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason=NOT_JUDGED)
     if metric.kind is Kind.MEMORY and metric.summary is Summary.LAUNCH:
-        return replace(comparison, verdict=_memory(comparison.change, metric.better, memory_floor))
+        return replace(comparison, verdict=_memory(comparison.change, metric.better, policy.memory_floor))
     return comparison
+
+
+def _exact(comparison: Comparison, floor: float) -> Comparison:
+    """Any difference is a change, but for what is under the floor of a metric that has one."""
+    size = abs(log(comparison.change.value)) if comparison.relative else inf
+    if comparison.verdict not in CHANGED or size > log1p(floor):
+        return comparison
+    why = f"differs by {comparison.change.value - 1:+.2g}, under the floor of {floor:g}"
+    return replace(comparison, verdict=Verdict.UNCHANGED, reason=why)
+
+
+def _named(result: ExperimentResult, comparison: Comparison, final: bool) -> Comparison:
+    """A metric that a rule names, judged at the looks like time, with an error rate of its own."""
+    base, head = result.results
+    metric = comparison.metric
+    tail = metric.summary is Summary.TAIL
+    values = launch_changes(base, head, metric) if tail else log_ratios(result, metric.name)
+    if not values:
+        return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason=comparison.reason or "no ratio of two launches")
+    answer = _answer(result, comparison, values, final)
+    verdict = _VERDICTS.get(answer.state, Verdict.INCONCLUSIVE)
+    why = "" if answer.decided else _why_undecided(answer, result) if final else UNDECIDED
+    return replace(comparison, verdict=verdict, reason=why)
 
 
 def _memory(change: Estimate, better: Better, floor: float) -> Verdict:

@@ -149,6 +149,15 @@ class Borrowed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """What a rule says of one metric, which a gate then judges whatever it does with others of its kind."""
+
+    metric: str
+    floor: float | None = None  # smallest relative change that is called one; null: that of its kind
+    margin: float | None = None  # UNCHANGED: the whole interval lies inside ± this; null: that of its kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How hard to look. Durations in nanoseconds."""
 
@@ -171,6 +180,7 @@ class Policy:
     borrowed: tuple[Borrowed, ...] = ()  # a gate that decides on few launches, with the spread of earlier runs
     loops: int = 0  # calls in a sample, from the comparison that is continued; 0: calibrated
     family: int = 0  # variants whose changes a gate judges together; 0: each alone, a confirmation follows
+    thresholds: tuple[Threshold, ...] = ()  # metrics that a rule names, each once
     instructions: bool = False  # whether they are counted, which takes valgrind
     allocations: bool = False  # whether their peak is taken, in a call of its own
     tail_ns: int = 0  # calls of one arm in one launch that are timed alone take this together; 0: none are

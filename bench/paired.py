@@ -13,7 +13,9 @@ from bench.continuing import Begun, frozen, joined, variant_of
 from bench.decision import confirmation_launches
 from bench.experiment import run_experiments
 from bench.gate import confirms_early, enough, judge, verdicts, wants_confirmation
+from bench.metrics import TAILS
 from bench.model import Arm, Benchmark, Experiment, ExperimentResult, Policy, Run, Target, Variant
+from bench.plan import ASKED_TAIL_NS
 from bench.policy import Rule, apply
 from bench.ports import Progress
 from bench.stats.sequential import LOOKS, MOST_ALWAYS_VALID
@@ -50,11 +52,17 @@ def plan_pairs(
         Experiment(
             benchmark=by_name[variant.benchmark],
             arms=(Arm(variant=variant, target=base), Arm(variant=variant, target=head)),
-            policy=apply(rules, variant.name, policy, today or datetime.now(UTC).date()),
+            policy=_with_tail(apply(rules, variant.name, policy, today or datetime.now(UTC).date())),
             seed=seed + index,
         )
         for index, variant in enumerate(variants)
     ]
+
+
+def _with_tail(policy: Policy) -> Policy:
+    """A rule that names a quantile of single calls has them timed."""
+    wanted = any(metric.name in {t.metric for t in policy.thresholds} for metric in TAILS)
+    return replace(policy, tail_ns=max(policy.tail_ns, ASKED_TAIL_NS)) if wanted else policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

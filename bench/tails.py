@@ -72,11 +72,24 @@ def tail_changes(base: ArmResult, head: ArmResult, *, paired: bool) -> list[Tail
     return found
 
 
+def launch_changes(base: ArmResult, head: ArmResult, metric: Metric) -> list[float]:
+    """log(head / base) of that quantile in every launch; empty where some launch cannot see it."""
+    left, right = single_calls(base), single_calls(head)
+    if left is None or right is None or _unseen(left, right, TAILS[metric]):
+        return []
+    old, new = (_logs(side.launches, TAILS[metric]) for side in (left, right))
+    return [y - x for x, y in zip(old, new, strict=False)]
+
+
+def _unseen(left: Measurement, right: Measurement, q: float) -> str:
+    """Why some launch cannot see its own quantile; empty where all can."""
+    fewest, needed = min(len(row) for row in (*left.launches, *right.launches) if row), calls_in_launch(q)
+    return f"not enough: {fewest} of {needed} single calls a launch" if fewest < needed else ""
+
+
 def _change(left: Measurement, right: Measurement, q: float, *, paired: bool) -> tuple[Interval | None, str]:
-    rows = [row for row in (*left.launches, *right.launches) if row]
-    fewest, needed = min(map(len, rows)), calls_in_launch(q)
-    if fewest < needed:
-        return None, f"not enough: {fewest} of {needed} single calls a launch"
+    if note := _unseen(left, right, q):
+        return None, note
     old, new = (_logs(side.launches, q) for side in (left, right))
     if paired:
         return trimmed_interval([y - x for x, y in zip(old, new, strict=False)]), ""

@@ -131,7 +131,7 @@ def canonical_sha(run: Run) -> str:
     _drop_silent(values["machine"], "named")
     for experiment in values["experiments"]:
         _drop_silent(experiment["experiment"]["policy"], "always_valid", "borrowed", "loops", "family")
-        _drop_silent(experiment["experiment"]["policy"], "instructions", "allocations", "tail_ns")
+        _drop_silent(experiment["experiment"]["policy"], "instructions", "allocations", "tail_ns", "thresholds")
         for result in experiment["results"]:
             _drop_silent(result, "absent")
         for launch in experiment["launches"]:

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-TAIL_NS = 1_000_000_000
-"""Time for single calls of one arm in one launch when the tail is asked for; the real-time class allows no more."""
-
 OPTIONS = (
     click.option("--tail", is_flag=True, help="Time enough single calls for p50, p90, p95 and p99, and show them."),
     click.option("--allocations", is_flag=True, help="Take the peak of Python's allocations in one call more."),
@@ -35,9 +32,10 @@ def asked(policy: Policy, options: dict[str, Any]) -> Policy:
 
     from bench.errors import UsageError
     from bench.measure.callgrind import missing
+    from bench.plan import ASKED_TAIL_NS
 
     tail, allocations, instructions = (options.pop(name, False) for name in ("tail", "allocations", "instructions"))
     if instructions and (reason := missing()):
         raise UsageError(f"--instructions: {reason}, or leave the option out.")
-    tail_ns = TAIL_NS if tail else policy.tail_ns
+    tail_ns = ASKED_TAIL_NS if tail else policy.tail_ns
     return replace(policy, tail_ns=tail_ns, allocations=allocations, instructions=instructions)

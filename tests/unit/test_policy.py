@@ -1,13 +1,16 @@
 """Rules for benchmarks: which one applies, when it ends, and what a wrong one says."""
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
 
 from bench.config import load_config
 from bench.errors import ConfigError
-from bench.model import Policy
+from bench.metrics import ALLOCATION_PEAK, CPU_TIME, FIRST_CALL, INSTRUCTIONS, PEAK_MEMORY, SIZE, TIME
+from bench.model import Policy, Threshold
 from bench.policy import Rule, apply, expired, read_rules
+from bench.thresholds import INSTRUCTION_FLOOR, floor_of, margin_of
 
 TODAY = date(2026, 11, 30)
 WIDE = Rule(match="*", reason="all", floor=0.02)
@@ -65,3 +68,44 @@ def test_rules_are_read_from_pyproject(tmp_path):
     (tmp_path / "pyproject.toml").write_text("[tool.bench]\npolicy='x'\n")
     with pytest.raises(ConfigError, match="must be written as"):
         load_config(cwd=tmp_path, environ={})
+
+
+def test_a_rule_that_names_a_metric_is_about_that_metric_alone():
+    rules = (
+        Rule(match="*", reason="all", floor=0.03),
+        Rule(match="search", metric="p99", reason="people wait", floor=0.1),
+        Rule(match="search.*", metric="p99", reason="nearer", margin=0.3),
+        Rule(match="search", metric="instructions", reason="counted", floor=0.01),
+    )
+    policy = apply(rules, "search.net", Policy(), TODAY)
+    assert policy.floor == 0.03
+    assert policy.thresholds == (
+        Threshold(metric="p99", floor=0.1, margin=0.3), Threshold(metric="instructions", floor=0.01),
+    )  # fmt: skip
+    assert apply(rules, "other.net", Policy(), TODAY).thresholds == ()
+
+
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        ({"metric": 99}, "metric must be the name of one, like p99, not 99"),
+        ({"metric": " "}, "metric must be the name of one"),
+        ({"metric": "p99", "alpha": 0.1}, "alpha is not one metric's; give it in a rule without metric"),
+        ({"metric": "peak_memory", "memory_floor": 0.1}, "memory_floor is not one metric's"),
+    ],
+)
+def test_a_wrong_rule_about_a_metric_is_one_sentence(item, says):
+    with pytest.raises(ConfigError, match=says):
+        read_rules([{"match": "*", "reason": "x", **item}], "pyproject.toml")
+
+
+def test_floors_go_by_kind_unless_the_metric_is_named():
+    policy = Policy(floor=0.02, margin=0.05, memory_floor=0.1)
+    assert [floor_of(policy, m) for m in (TIME, FIRST_CALL, PEAK_MEMORY, ALLOCATION_PEAK)] == [0.02, 0.02, 0.1, 0.1]
+    assert floor_of(policy, INSTRUCTIONS) == INSTRUCTION_FLOOR
+    assert floor_of(policy, SIZE) == 0.0, "any difference of a size is a change"
+    rules = Threshold(metric="peak_memory", floor=0.3), Threshold(metric="time", margin=0.5)
+    named = replace(policy, thresholds=rules)
+    assert (floor_of(named, PEAK_MEMORY), margin_of(named, PEAK_MEMORY)) == (0.3, 0.3)
+    assert (floor_of(named, TIME), margin_of(named, TIME)) == (0.02, 0.5)
+    assert margin_of(named, CPU_TIME) == 0.05
