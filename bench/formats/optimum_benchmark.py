@@ -162,7 +162,7 @@ def _machine(told: Mapping[str, Any]) -> Machine:
     sizes = told.get("gpu_vram_mb") if isinstance(told.get("gpu_vram_mb"), list) else []
     sizes = [*(sizes or []), *[None] * len(models or [])]
     return Machine(
-        architecture=optional_text(told.get("machine")), cpu=(optional_text(told.get("cpu"))), physical_cores=None,
+        architecture=optional_text(told.get("machine")), cpu=optional_text(told.get("cpu")), physical_cores=None,
         logical_cores=whole(told.get("cpu_count")), memory_gib=gib(told.get("cpu_ram_mb"), 1e6),
         accelerators=tuple(
             Accelerator(kind="gpu", model=str(model), memory_bytes=_bytes(size))
