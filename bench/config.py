@@ -25,6 +25,7 @@ class Config:
     state: folder for the database and the spool of this project.
     cache: folder for built artifacts, shared by all projects.
     tags: what people call this machine.
+    keep_samples_days: how old a run is when `bench db prune` reduces its raw samples.
     canary: whether `bench run` measures the canary beside what was asked for.
     policy: what matters for which benchmark; only in pyproject.toml (see bench.policy).
     notify: who hears of a night; only in pyproject.toml (see bench.notify).
@@ -38,6 +39,7 @@ class Config:
     cache: Path = Path("~/.cache/inference-bench")
     tags: tuple[str, ...] = ()
     canary: bool = True
+    keep_samples_days: int = 90
     policy: tuple[Rule, ...] = ()
     notify: tuple[Mapping[str, Any], ...] = ()
 
@@ -77,7 +79,7 @@ def load_config(
     return Config(
         root=root, database=database, suites=tuple(values.get("suites", ("suites",))),
         profile=values.get("profile", "quick"), state=state, cache=cache, tags=tuple(values.get("tags", ())),
-        canary=values.get("canary", True), policy=rules,
+        canary=values.get("canary", True), keep_samples_days=values.get("keep_samples_days", 90), policy=rules,
         notify=channels,
     )  # fmt: skip
 
@@ -111,10 +113,21 @@ def _check(name: str, value: Any, layer: str) -> Any:
         return tuple(value)
     if name == "canary":
         return _truth(value, layer)
+    if name == "keep_samples_days":
+        return _count(name, value, layer)
     if not isinstance(value, str | Path):
         raise ConfigError(f"{layer}: {name} must be a text, not {value!r}.")
     if name == "profile" and value not in ("quick", "full"):
         raise ConfigError(f"{layer}: profile must be quick or full, not {value!r}.")
+    return value
+
+
+def _count(name: str, value: Any, layer: str) -> int:
+    """A whole number from 1 on, or the text that a variable holds."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConfigError(f"{layer}: {name} must be a whole number of at least 1, not {value!r}.")
     return value
 
 

@@ -391,6 +391,15 @@ class Conditions:
     clock_mhz: float | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reduced:
+    """A measurement of which retention left one value a launch: the lower quartile of its samples."""
+
+    arm: int  # over the whole run
+    metric: str
+    samples: tuple[int, ...]  # how many each launch had
+
+
 class RunStatus(StrEnum):
     """Whether a run came to its planned end."""
 
@@ -415,6 +424,7 @@ class Run:
     problems: tuple[Failure, ...] = ()  # suites that could not be read
     source: str = "native"
     bench_version: str = ""
+    reduced: tuple[Reduced, ...] = ()  # what `bench db prune` took samples from
     quarantine: tuple[str, ...] = ()  # what an import lacks (commit, machine, tool version): kept out of history
 
     def arms(self) -> Iterator[tuple[ExperimentResult, ArmResult]]:

@@ -70,10 +70,12 @@ def point_at(run: Run, result: ArmResult, *, paired: bool) -> datetime | None:
     """Where its values stand in history: when its commit was made, else when it was measured.
 
     Null: they are no points, since the arm failed, the tree was dirty, the run was interrupted or is
-    quarantined, or the experiment asked for a difference.
+    quarantined, the experiment asked for a difference, or the arm is at another commit than its run.
     """
-    revision = result.arm.target.revision or run.revision
+    revision, own = run.revision, result.arm.target.revision
     if run.status is RunStatus.INTERRUPTED or not is_shown(run, result, paired=paired):
+        return None
+    if own is not None and (revision is None or (own.commit, own.dirty) != (revision.commit, revision.dirty)):
         return None
     if revision is None:
         return run.started_at

@@ -127,7 +127,7 @@ def canonical_sha(run: Run) -> str:
         }
         for part in run.experiments
     ]
-    _drop_silent(values, "quarantine")
+    _drop_silent(values, "quarantine", "reduced")
     _drop_silent(values["machine"], "named")
     for experiment in values["experiments"]:
         _drop_silent(experiment["experiment"]["policy"], "always_valid", "borrowed", "loops", "family")

@@ -11,7 +11,9 @@ in the row:
     json                                integers of over 64 bits, or integers and floats mixed
 
 A name that ends in `-raw` says that the blob is not compressed, since a handful of values gains nothing;
-its CRC-32 (u32) stands before it, where zlib has a sum of its own.
+its CRC-32 (u32) stands before it, where zlib has a sum of its own. A name that begins with `r-` says that
+retention left one value a launch: before the blob stand the number of launches (u32) and how many
+samples each had (u32).
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ LEVEL = 3
 
 RAW, RAW_BYTES = "-raw", 64
 """Up to so many bytes are not compressed."""
+
+REDUCED = "r-"
 
 FEW = 64
 """Up to so many integers are encoded without numpy, whose calls would cost more than the work."""
@@ -59,8 +63,28 @@ def encode(launches: Sequence[Sequence[Number]]) -> tuple[str, bytes]:
     return name + RAW, struct.pack("<I", zlib.crc32(blob)) + blob
 
 
+def encode_reduced(launches: Sequence[Sequence[Number]], counts: Sequence[int]) -> tuple[str, bytes]:
+    """As `encode`, with how many samples each launch had before it was reduced."""
+    name, data = encode(launches)
+    return REDUCED + name, struct.pack(f"<{1 + len(counts)}I", len(counts), *counts) + data
+
+
+def counts(codec: str, data: bytes) -> tuple[int, ...] | None:
+    """How many samples each launch had before it was reduced; null where it was not. Raises StoreError."""
+    if not codec.startswith(REDUCED):
+        return None
+    try:
+        (launches,) = struct.unpack_from("<I", data)
+        return struct.unpack_from(f"<{launches}I", data, 4)
+    except struct.error as error:
+        raise StoreError(f"stored samples are damaged ({error}); restore the database from a copy.") from None
+
+
 def decode(codec: str, data: bytes) -> tuple[tuple[Number, ...], ...]:
     """What `encode` was given. Raises StoreError for an unknown codec or a damaged blob."""
+    reduced = counts(codec, data)
+    if reduced is not None:
+        codec, data = codec.removeprefix(REDUCED), data[4 + 4 * len(reduced) :]
     try:
         raw = _checked(data) if codec.endswith(RAW) else zlib.decompress(data)
         (count,) = struct.unpack_from("<I", raw)

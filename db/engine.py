@@ -157,6 +157,13 @@ def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
         yield values[start : start + CHUNK]
 
 
+def raw(connection: sa.Connection, query: sa.Select[Any]) -> Sequence[tuple[Any, ...]]:
+    """Rows as the driver gives them, where numbers need no conversion: SQLAlchemy's own rows double the time."""
+    cursor = connection.execute(query).cursor
+    assert cursor is not None
+    return cursor.fetchall()
+
+
 @contextmanager
 def translated(url: sa.URL) -> Iterator[None]:
     """Errors of drivers and of SQLAlchemy as StoreError: one sentence, never a password."""

@@ -14,8 +14,9 @@ from bench.model import Estimate
 from bench.triage import as_of
 from bench.wire import convert
 from db import tables as t
-from db.engine import chunks
-from db.mapping import METRIC, metric_from
+from db.engine import chunks, raw
+from db.mapping import ESTIMATE, METRIC, metric_from
+from db.tables import from_driver, from_microseconds
 
 LEAST_DIGITS = 4
 """Of a key that is not written out."""
@@ -80,41 +81,37 @@ def points(connection: sa.Connection, fingerprints: Sequence[str], limit: int | 
     """Points of each series, oldest first; with `limit` the newest so many of each."""
     found: dict[str, list[Point]] = {fingerprint: [] for fingerprint in fingerprints}
     names = {id_: fingerprint for fingerprint, id_ in series_ids(connection, fingerprints).items()}
-    measured = t.measurement.c
-    columns = (
-        measured.series_id, t.run.c.run_key, measured.at, t.run.c.started_at, t.arm.c.commit_id,
-        t.environment.c.fingerprint, measured.value, measured.low, measured.high, measured.n, measured.note,
-    )  # fmt: skip
     for some in chunks(list(names)):
-        query = (
-            sa.select(*columns)
-            .join_from(t.measurement, t.run, measured.run_id == t.run.c.id)
-            .join(t.arm, sa.and_(t.arm.c.run_id == measured.run_id, t.arm.c.position == measured.arm))
-            .join(t.environment, t.run.c.environment_id == t.environment.c.id)
-            .where(measured.series_id.in_(some), *_POINT)
-        )
-        if limit is None:
-            query = query.order_by(measured.series_id, *_ORDER)
-        else:
-            newest = [column.desc() for column in _ORDER]
-            rank = sa.func.row_number().over(partition_by=measured.series_id, order_by=newest).label("place")
-            ranked = query.add_columns(rank).subquery()
-            query = (
-                sa.select(*(ranked.c[column.name] for column in columns))
-                .where(ranked.c.place <= limit)
-                .order_by(ranked.c.series_id, ranked.c.place.desc())
-            )
-        for id_, run_key, at, measured_at, commit, environment_fp, value, low, high, n, note in connection.execute(
-            query
-        ):
-            estimate = Estimate(value=value, low=low, high=high, n=n, note=note)
+        rows = raw(connection, _points_query(some, limit))
+        for id_, run_key, at, measured_at, commit, environment_fp, value, low, high, n, note in rows:
             found[names[id_]].append(
                 Point(
-                    run_key=run_key, at=at, measured_at=measured_at, commit=commit,
-                    environment_fingerprint=environment_fp, estimate=estimate,
+                    run_key=run_key, at=from_microseconds(at), measured_at=from_driver(measured_at), commit=commit,
+                    environment_fingerprint=environment_fp,
+                    estimate=Estimate(value=value, low=low, high=high, n=n, note=note),
                 )
             )  # fmt: skip
+    if limit is not None:
+        found = {fingerprint: there[max(0, len(there) - limit) :] for fingerprint, there in found.items()}
     return found
+
+
+def _points_query(ids: Sequence[int], limit: int | None) -> sa.Select[Any]:
+    """With `limit` the newest so many of each by `at`, and all that stand where the last of them stands."""
+    measured = t.measurement.c
+    rank = sa.func.rank().over(partition_by=measured.series_id, order_by=measured.at.desc())
+    columns = (measured[name] for name in ("series_id", "run_id", "arm", "position", "at", *ESTIMATE))
+    inner = sa.select(*columns, rank.label("place")).where(measured.series_id.in_(ids), *_POINT).subquery()
+    query = (
+        sa.select(
+            inner.c.series_id, t.run.c.run_key, inner.c.at, t.run.c.started_at, t.run.c.commit_id,
+            t.environment.c.fingerprint, *(inner.c[name] for name in ESTIMATE),
+        )
+        .join_from(inner, t.run, inner.c.run_id == t.run.c.id)
+        .join(t.environment, t.run.c.environment_id == t.environment.c.id)
+        .order_by(inner.c.series_id, inner.c.at, t.run.c.started_at, t.run.c.run_key, inner.c.arm, inner.c.position)
+    )  # fmt: skip
+    return query if limit is None else query.where(inner.c.place <= limit)
 
 
 def newest(connection: sa.Connection, fingerprints: Sequence[str]) -> dict[str, Any]:

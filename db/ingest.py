@@ -17,11 +17,8 @@ from bench.errors import RunConflictError
 from bench.ports import Added
 from db import tables as t
 from db.engine import chunks, upsert
-from db.mapping import Rows, Values
+from db.mapping import ESTIMATE, Rows, Values
 from db.tables import microseconds
-
-ESTIMATE = ("value", "low", "high", "n", "note")
-"""Columns of an estimate, in the order of `db.mapping.Estimated`."""
 
 Ids = dict[str, dict[str, int]]
 """Ids of shared rows by table and fingerprint."""
@@ -49,7 +46,7 @@ def write_runs(connection: sa.Connection, runs: Sequence[Rows]) -> list[Added]:
     for rows in runs:
         replay = _is_replay(rows, known)
         if not replay:
-            known[rows.run["run_key"]] = rows.run["payload_sha"]
+            known[rows.run["run_key"]] = {rows.run["payload_sha"]}
             new.append(rows)
         found.append(Added.REPLAY if replay else Added.NEW)
     if not new:
@@ -67,18 +64,18 @@ def write_runs(connection: sa.Connection, runs: Sequence[Rows]) -> list[Added]:
     return found
 
 
-def _known(connection: sa.Connection, runs: Sequence[Rows]) -> dict[str, str]:
-    """Content of those that are stored, by key."""
-    known: dict[str, str] = {}
+def _known(connection: sa.Connection, runs: Sequence[Rows]) -> dict[str, set[str]]:
+    """Content of those that are stored, by key: as they came, and as retention left them."""
+    known: dict[str, set[str]] = {}
     for some in chunks([rows.run["run_key"] for rows in runs]):
-        query = sa.select(t.run.c.run_key, t.run.c.payload_sha).where(t.run.c.run_key.in_(some))
-        known.update((key, sha) for key, sha in connection.execute(query))
+        query = sa.select(t.run.c.run_key, t.run.c.payload_sha, t.run.c.reduced_sha).where(t.run.c.run_key.in_(some))
+        known.update((key, {sha, reduced}) for key, sha, reduced in connection.execute(query))
     return known
 
 
-def _is_replay(rows: Rows, known: Mapping[str, str]) -> bool:
+def _is_replay(rows: Rows, known: Mapping[str, set[str]]) -> bool:
     key = rows.run["run_key"]
-    if key in known and known[key] != rows.run["payload_sha"]:
+    if key in known and rows.run["payload_sha"] not in known[key]:
         raise RunConflictError(f"run {key} is stored with other content; a run is never changed.")
     return key in known
 

@@ -17,14 +17,17 @@ from typing import Any, NamedTuple
 
 from bench.errors import StoreError
 from bench.metrics import Metric
-from bench.model import ArmResult, Estimate, ExperimentResult, Run
+from bench.model import ArmResult, Estimate, ExperimentResult, Measurement, Run
 from bench.points import is_pair, is_shown, point_at, series_fingerprint, target_text
 from bench.wire import VERSION, canonical_sha, convert, plain
 from db import codec
 
 Values = dict[str, Any]
+ESTIMATE = ("value", "low", "high", "n", "note")
+"""Columns of an estimate."""
+
 Estimated = tuple[float | None, float | None, float | None, int | None, str | None]
-"""Columns value, low, high, n, note. Rows of which there are many are tuples: a dict each would double the time."""
+"""Those columns. Rows of which there are many are tuples: a dict each would double the time."""
 
 Sampled = tuple[int, int, str, bytes]
 """Columns arm, position, codec, data."""
@@ -84,7 +87,7 @@ def rows_of(run: Run, summarise: Summarise | None = None) -> Rows:
             "branch": revision.branch if revision else None,
             "committed_at": revision.committed_at if revision else None,
             "conditions": plain(run.conditions), "problems": plain(run.problems),
-            "quarantine": list(run.quarantine) or None,
+            "quarantine": list(run.quarantine) or None, "reduced_sha": canonical_sha(run) if run.reduced else None,
         },
     )  # fmt: skip
     for position, part in enumerate(run.experiments):
@@ -122,6 +125,7 @@ def _add_arm(rows: Rows, run: Run, position: int, result: ArmResult, estimates: 
         "failure_kind": result.failure.kind.value if result.failure else None,
         "failure": plain(result.failure) if result.failure else None,
     })  # fmt: skip
+    reduced = {(r.arm, r.metric): r.samples for r in run.reduced}
     if not is_shown(run, result, paired=paired):
         rows.unshown.add(number)
     for place, measurement in enumerate(result.measurements):
@@ -135,7 +139,13 @@ def _add_arm(rows: Rows, run: Run, position: int, result: ArmResult, estimates: 
         }  # fmt: skip
         estimate = estimates.get(metric.name, NO_ESTIMATE)
         rows.measurements.append(Measured(number, place, series_fp, metric_fp, measurement.loops, at, estimate))
-        rows.samples.append((number, place, *codec.encode(measurement.launches)))
+        rows.samples.append((number, place, *_encoded(measurement, reduced.get((number, metric.name)))))
+
+
+def _encoded(measurement: Measurement, reduced: tuple[int, ...] | None) -> tuple[str, bytes]:
+    if reduced is None:
+        return codec.encode(measurement.launches)
+    return codec.encode_reduced(measurement.launches, reduced)
 
 
 NO_ESTIMATE: Estimated = (None, None, None, None, None)
@@ -189,10 +199,14 @@ def run_from(
     """Put a run together. All but `head` in the order of their positions; columns as db.store selects them."""
     parts = [_part(row) for row in experiments]
     results: list[Values] = []
+    reduced: list[Values] = []
     for row in arms:
         results.append(_add_result(parts[row["experiment"]], row))
     for row in measurements:
         results[row["arm"]]["measurements"].append(_measured(row))
+        counts = codec.counts(row["codec"], row["data"])
+        if counts is not None:
+            reduced.append({"arm": row["arm"], "metric": row["name"], "samples": counts})
     revision = None
     if head["commit_id"] is not None:
         revision = {
@@ -206,6 +220,7 @@ def run_from(
         "environment": head["environment_facts"], "experiments": parts, "conditions": head["conditions"],
         "revision": revision, "problems": head["problems"], "source": head["source"],
         "bench_version": head["bench_version"], "quarantine": head["quarantine"] or [],
+        "reduced": reduced,
     }  # fmt: skip
     return convert(document, Run, f"the stored run {head['run_key']}")
 

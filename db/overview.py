@@ -7,7 +7,6 @@ the same for ever: ask for `labels` once and keep them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ import sqlalchemy as sa
 from bench.history import Regression, Series
 from db import history_queries
 from db import tables as t
+from db.engine import raw
 
 
 class Latest(NamedTuple):
@@ -49,7 +49,7 @@ def latest(connection: sa.Connection) -> list[Latest]:
     """The latest values of every series, kept on ingest; in no order."""
     state = t.series_state.c
     query = sa.select(state.series_id, state.value, state.low, state.high, state.points)
-    return list(map(Latest._make, _raw(connection, query)))
+    return list(map(Latest._make, raw(connection, query)))
 
 
 def compare_commits(connection: sa.Connection, base: str, head: str) -> list[CommitPair]:
@@ -70,15 +70,8 @@ def _at_commit(connection: sa.Connection, commit: str) -> dict[int, tuple[Any, .
         query = sa.select(measured.series_id, measured.value, measured.low, measured.high).where(
             measured.run_id == run_id, measured.at.is_not(None), measured.value.is_not(None)
         )
-        found.update((row[0], row) for row in _raw(connection, query))
+        found.update((row[0], row) for row in raw(connection, query))
     return found
-
-
-def _raw(connection: sa.Connection, query: sa.Select[Any]) -> Sequence[tuple[Any, ...]]:
-    """Rows as the driver gives them, where numbers need no conversion: SQLAlchemy's own rows double the time."""
-    cursor = connection.execute(query).cursor
-    assert cursor is not None
-    return cursor.fetchall()
 
 
 def regressions_since(connection: sa.Connection, since: datetime) -> list[Regression]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 
 import sqlalchemy as sa
 
-from bench.errors import MissingError, StoreError
+from bench.errors import StoreError
 from bench.model import ExperimentResult, Run, RunStatus
 from bench.points import is_pair, point_at
 from bench.ports import Added, RunInfo
@@ -15,10 +16,12 @@ from bench.runs import find_key
 from bench.wire import canonical
 from db import tables as t
 from db.engine import chunks, place, reading, translated, writing
-from db.gates import gates, measurements_with_samples
+from db.gates import gates
 from db.history import SqlHistory
-from db.ingest import ESTIMATE, no_collection, write_runs
-from db.mapping import NO_ESTIMATE, Rows, Summarise, Values, estimates_of, rows_of, run_from
+from db.ingest import no_collection, write_runs
+from db.loading import load
+from db.mapping import ESTIMATE, NO_ESTIMATE, Rows, Summarise, Values, estimates_of, rows_of
+from db.retention import Pruned, Reduce, prune
 from db.schema import open_engine
 
 
@@ -89,7 +92,7 @@ class SqlStore:
     def get(self, key: str) -> Run:
         """The run as it was added, raw samples included. Raises MissingError."""
         with reading(self._engine) as connection:
-            return _load(connection, key)
+            return load(connection, key)
 
     def find(self, ref: str) -> str:
         """Key of `latest`, `latest~N`, a key, or a unique beginning of one. Raises MissingError."""
@@ -110,9 +113,8 @@ class SqlStore:
         with reading(self._engine) as connection:
             keys = connection.scalars(sa.select(t.run.c.run_key).order_by(t.run.c.id)).all()
         for key in keys:
-            changes = _estimates_again(self.get(key), self._summarise)
             with writing(self._engine) as connection:
-                _update_estimates(connection, key, changes)
+                _update_derived(connection, load(connection, key), self._summarise)
         with writing(self._engine) as connection:
             _rebuild_states(connection)
         return len(keys)
@@ -121,6 +123,10 @@ class SqlStore:
         """See bench.ports.PastGates."""
         with reading(self._engine) as connection:
             return gates(connection, variant, version, machine, limit)
+
+    def prune(self, before: datetime, reduce: Reduce, *, dry_run: bool = False) -> Pruned:
+        """Reduce the samples of runs measured before a moment; see db.retention."""
+        return prune(self._engine, before, reduce, dry_run=dry_run)
 
     @property
     def history(self) -> SqlHistory:
@@ -134,30 +140,6 @@ class SqlStore:
 
 
 NEWEST_FIRST = (t.run.c.started_at.desc(), t.run.c.run_key.desc())
-
-
-def _load(connection: sa.Connection, key: str) -> Run:
-    run, measured = t.run.c, t.measurement.c
-    head = connection.execute(
-        sa.select(
-            t.run, t.machine.c.facts.label("machine_facts"), t.environment.c.facts.label("environment_facts")
-        )
-        .join_from(t.run, t.machine, run.machine_id == t.machine.c.id)
-        .join(t.environment, run.environment_id == t.environment.c.id)
-        .where(run.run_key == key)
-    ).first()  # fmt: skip
-    if head is None:
-        raise MissingError(f"run {key} is not stored; `bench show --list` lists the runs.")
-    experiments = (
-        sa.select(t.experiment, t.benchmark.c.description)
-        .join(t.benchmark, t.experiment.c.benchmark_id == t.benchmark.c.id)
-        .where(t.experiment.c.run_id == head.id)
-        .order_by(t.experiment.c.position)
-    )
-    arms = sa.select(t.arm).where(t.arm.c.run_id == head.id).order_by(t.arm.c.position)
-    measurements = measurements_with_samples().where(measured.run_id == head.id)
-    rows = ([row._asdict() for row in connection.execute(query)] for query in (experiments, arms, measurements))
-    return run_from(head._asdict(), *rows)
 
 
 def _infos(connection: sa.Connection, limit: int | None) -> list[RunInfo]:
@@ -203,30 +185,28 @@ def _infos(connection: sa.Connection, limit: int | None) -> list[RunInfo]:
     ]  # fmt: skip
 
 
-def _estimates_again(run: Run, summarise: Summarise | None) -> list[Values]:
-    return [
-        {"of_arm": arm, "of_position": position, "at": at}
-        | dict(zip(ESTIMATE, estimates.get(measurement.metric.name, NO_ESTIMATE), strict=True))
-        for arm, (part, result) in enumerate(run.arms())
-        for at, estimates in [(point_at(run, result, paired=is_pair(part.experiment)), estimates_of(result, summarise))]
-        for position, measurement in enumerate(result.measurements)
-    ]
-
-
-def _update_estimates(connection: sa.Connection, key: str, changes: Sequence[Values]) -> None:
-    if not changes:
-        return
+def _update_derived(connection: sa.Connection, run: Run, summarise: Summarise | None) -> None:
+    """Estimates and places in history of one run. Where samples were reduced, the estimate stays as it is."""
+    reduced = {(r.arm, r.metric) for r in run.reduced}
+    whole: list[Values] = []
+    placed: list[Values] = []
+    for arm, (part, result) in enumerate(run.arms()):
+        at, estimates = point_at(run, result, paired=is_pair(part.experiment)), estimates_of(result, summarise)
+        for position, measurement in enumerate(result.measurements):
+            row = {"of_arm": arm, "of_position": position, "at": at}
+            if (arm, measurement.metric.name) in reduced:
+                placed.append(row)
+                continue
+            found = estimates.get(measurement.metric.name, NO_ESTIMATE)
+            whole.append(row | dict(zip(ESTIMATE, found, strict=True)))
     measured = t.measurement.c
-    run_id = connection.scalar(sa.select(t.run.c.id).where(t.run.c.run_key == key))
-    connection.execute(
-        sa.update(t.measurement)
-        .where(
-            measured.run_id == run_id, measured.arm == sa.bindparam("of_arm"),
-            measured.position == sa.bindparam("of_position"),
-        )
-        .values({name: sa.bindparam(name) for name in (*ESTIMATE, "at")}),
-        changes,
+    update = sa.update(t.measurement).where(
+        measured.run_id == connection.scalar(sa.select(t.run.c.id).where(t.run.c.run_key == run.key)),
+        measured.arm == sa.bindparam("of_arm"), measured.position == sa.bindparam("of_position"),
     )  # fmt: skip
+    for rows, names in ((whole, (*ESTIMATE, "at")), (placed, ("at",))):
+        if rows:
+            connection.execute(update.values({name: sa.bindparam(name) for name in names}), rows)
 
 
 def _rebuild_states(connection: sa.Connection) -> None:

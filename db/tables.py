@@ -40,6 +40,13 @@ VERSION_TABLE = "bench_schema"
 """Where Alembic notes the revision; not its default name, which other tools in one database use."""
 
 
+def from_driver(value: datetime | str) -> datetime:
+    """An aware UTC moment out of what a driver gives: text from SQLite, a moment of some zone from PostgreSQL."""
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
 class Moment(sa.TypeDecorator[datetime]):
     """An aware UTC moment; SQLite keeps it as text that sorts."""
 
@@ -56,9 +63,7 @@ class Moment(sa.TypeDecorator[datetime]):
 
     def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
         """Aware UTC whatever the server's zone."""
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        return None if value is None else from_driver(value)
 
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -68,6 +73,11 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def microseconds(moment: datetime | None) -> int | None:
     """Since 1970, as the column keeps them."""
     return None if moment is None else (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def from_microseconds(value: int) -> datetime:
+    """An aware UTC moment out of the column."""
+    return EPOCH + timedelta(microseconds=value)
 
 
 class Microseconds(sa.TypeDecorator[datetime]):
@@ -82,7 +92,7 @@ class Microseconds(sa.TypeDecorator[datetime]):
 
     def process_result_value(self, value: int | None, dialect: sa.Dialect) -> datetime | None:
         """Aware UTC."""
-        return None if value is None else EPOCH + timedelta(microseconds=value)
+        return None if value is None else from_microseconds(value)
 
 
 class Packed(sa.TypeDecorator[Any]):
@@ -164,6 +174,7 @@ run = sa.Table(
     sa.Column("conditions", sa.JSON, nullable=False),
     sa.Column("problems", sa.JSON, nullable=False),
     sa.Column("quarantine", sa.JSON(none_as_null=True)),  # null: none
+    sa.Column("reduced_sha", sa.String(64)),  # of what retention left; null: it was not here yet
     sa.UniqueConstraint("run_key"),
     sa.Index(None, "started_at"),
     sa.Index(None, "commit_id"),

@@ -13,7 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from bench.config import Config
-    from bench.model import ArmResult, Estimate, Run
+    from bench.model import ArmResult, Estimate, Measurement, Number, Run
     from bench.ports import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,6 +44,16 @@ def estimates(result: ArmResult) -> Mapping[str, Estimate]:
     from bench.compare import estimate
 
     return {m.metric.name: estimate(m) for m in result.measurements}
+
+
+def quartiles(result: ArmResult, measurement: Measurement) -> tuple[tuple[Number, ...], ...] | None:
+    """What retention leaves of a measurement: what its estimate is derived from. Null: tails need all samples."""
+    from bench.stats.location import lower_quartile
+    from bench.tails import single_calls
+
+    if measurement is single_calls(result):
+        return None
+    return tuple((lower_quartile(samples),) if samples else () for samples in measurement.launches)
 
 
 @contextmanager

@@ -35,6 +35,7 @@ class JsonReport:
                 "conditions": plain(run.conditions),
                 "revision": plain(run.revision),
                 "quarantine": list(run.quarantine),
+                "reduced": len(run.reduced),
             },
             "experiments": [_experiment(result) for result in run.experiments],
             "problems": plain(run.problems),

@@ -263,6 +263,8 @@ def circumstances(run: Run) -> list[str]:
     if launches:
         parts.append(f"{'–'.join(map(str, launches))} launches; intervals are 95 % over launches or items")
     lines = ["; ".join(parts)] if parts else []
+    if run.reduced:
+        lines.append(f"pruned: of {len(run.reduced)} measurements one value a launch is left")
     if run.quarantine:
         lines.append(f"quarantined, kept out of history: the import lacks {', '.join(run.quarantine)}")
     return lines

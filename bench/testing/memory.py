@@ -268,13 +268,13 @@ def _points_of(run: Run) -> Iterator[tuple[str, Point]]:
         estimate = _estimate(measurement)
         if at is None or estimate is None:
             continue
-        revision = result.arm.target.revision or run.revision
         series = series_of(run, part.experiment, result, measurement.metric)
         yield (
             series.fingerprint,
             Point(
-                run_key=run.key, at=at, measured_at=run.started_at, commit=revision.commit if revision else None,
-                environment_fingerprint=run.environment.fingerprint, estimate=estimate,
+                run_key=run.key, at=at, measured_at=run.started_at, estimate=estimate,
+                commit=run.revision.commit if run.revision else None,
+                environment_fingerprint=run.environment.fingerprint,
             ),
         )  # fmt: skip
 

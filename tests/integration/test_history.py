@@ -183,10 +183,10 @@ def _failed() -> Run:
     return replace(run, experiments=(replace(part, results=(replace(part.results[0], failure=WRONG),)),))
 
 
-def _dirty_target() -> Run:
+def _at_another_commit() -> Run:
     run = run_at(9, day=9)
     (part,) = run.experiments
-    arm = replace(part.results[0].arm, target=Target(revision=Revision(commit="d" * 40, dirty=True)))
+    arm = replace(part.results[0].arm, target=Target(revision=Revision(commit="d" * 40)))
     result = replace(part.results[0], arm=arm)
     part = replace(part, experiment=replace(part.experiment, arms=(arm,)), results=(result,))
     return replace(run, experiments=(part,))
@@ -220,7 +220,7 @@ def _gate() -> Run:
 NO_POINTS: dict[str, Callable[[], Run]] = {
     "failed arm": _failed,
     "dirty tree": lambda: run_at(9, day=9, dirty=True),
-    "dirty target": _dirty_target,
+    "arm at another commit": _at_another_commit,
     "interrupted run": lambda: run_at(9, status=RunStatus.INTERRUPTED),
     "quarantined run": lambda: run_at(9, quarantine=("no commit",)),
     "no estimate": _broken_tail,

@@ -24,6 +24,7 @@ from bench.model import (
     FailureKind,
     Machine,
     Measurement,
+    Reduced,
     Revision,
     Run,
     RunStatus,
@@ -114,7 +115,8 @@ def full_run() -> Run:
         run, experiments=(part, part), status=RunStatus.INTERRUPTED, source="asv",
         revision=replace(revision, branch=None), machine=replace(run.machine, tags=("lab", "a"), accelerators=(gpu,)),
         conditions=Conditions(load_before=0.1, steal=1e-300, clock_mhz=3000.0),
-        problems=(Failure(kind=FailureKind.RAISED, phase="discover", message="no 'x'"),),
+        problems=(Failure(kind=FailureKind.RAISED, phase="discover", message="no 'x'"),), quarantine=("no commit",),
+        reduced=(Reduced(arm=0, metric="peak_memory", samples=(1, 2, 3, 4, 5, 6, 7)),),
     )  # fmt: skip
 
 

@@ -90,3 +90,21 @@ def test_few_integers_are_encoded_as_many_are(values: list[int]) -> None:
 def test_an_unknown_codec_asks_for_an_upgrade() -> None:
     with pytest.raises(StoreError, match="upgrade bench"):
         codec.decode("delta128-raw", codec.encode([[1]])[1])
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(NUMBERS)
+def test_what_was_reduced_says_so_and_comes_back(launches: list[list[int | float]]) -> None:
+    counts = tuple(range(len(launches)))
+    name, data = codec.encode_reduced(launches, counts)
+    assert len(name) <= 16
+    assert codec.counts(name, data) == counts
+    assert repr(codec.decode(name, data)) == repr(tuple(tuple(launch) for launch in launches))
+    assert codec.counts(*codec.encode(launches)) is None
+
+
+@pytest.mark.parametrize("cut", [0, 3, 9, -1])
+def test_damage_of_what_was_reduced_is_an_error(cut: int) -> None:
+    name, data = codec.encode_reduced([[1.5], [2.5]], [40, 40])
+    with pytest.raises(StoreError, match="damaged"):
+        codec.decode(name, data[:cut])

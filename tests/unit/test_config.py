@@ -57,7 +57,16 @@ def test_a_wrong_variable_names_itself(tmp_path):
 
 def test_every_setting_has_a_variable(tmp_path):
     values = {f"BENCH_{name.upper()}": "full" for name in SETTINGS} | {"BENCH_CANARY": "0"}
+    values["BENCH_KEEP_SAMPLES_DAYS"] = "30"
     config = load_config(cwd=tmp_path, environ=values)
     assert config.tags == ("full",)
     assert config.canary is False
+    assert config.keep_samples_days == 30
     assert config.state == tmp_path / "full"
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1.5", "ten", "", "²"])
+def test_an_age_is_a_whole_number_of_days(tmp_path, value):
+    (tmp_path / "pyproject.toml").write_text(f'[tool.bench]\nkeep_samples_days = "{value}"\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match="keep_samples_days must be a whole number of at least 1"):
+        load_config(cwd=tmp_path, environ={})

@@ -143,13 +143,9 @@ def _mark_pairs(connection: sa.Connection, run_id: int) -> set[int]:
 
 def _at(run: Any, target: dict[str, Any]) -> int | None:
     own = target["revision"]
-    dirty, committed_at = run.dirty, run.committed_at
-    if own is not None:
-        dirty = own["dirty"]
-        committed_at = datetime.fromisoformat(own["committed_at"]) if own["committed_at"] else None
-    if dirty:
+    if run.dirty or (own is not None and (own["commit"], own["dirty"]) != (run.commit_id, bool(run.dirty))):
         return None
-    moment: datetime = committed_at or run.started_at
+    moment: datetime = run.committed_at or run.started_at
     if moment.tzinfo is None:  # SQLite
         moment = moment.replace(tzinfo=UTC)
     return (moment - EPOCH) // timedelta(microseconds=1)
