@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bench.errors import Exit
-    from bench.history import ChangePoint, Point, Series
+    from bench.history import Series
     from bench.ports import History
-    from bench.reports.history import Mark
 
 MOST = 12
 """Series that are plotted; more are a question for the dashboard."""
@@ -38,7 +37,7 @@ def command(
     import json
 
     from bench.errors import Exit, MissingError
-    from bench.reports.history import history_text
+    from bench.reports.history import history_text, marks
     from bench.series import fold
     from bench.wire import plain
 
@@ -55,9 +54,9 @@ def command(
     texts, documents = [], []
     for series in chosen:
         points = fold(found.get(series.fingerprint, []))
-        marks = _marks(series, points, [c for c in known if c.series.fingerprint == series.fingerprint])
-        texts.append(history_text(series, points, marks, width=width()))
-        documents.append({**plain(series), "points": plain(points), "changes": plain(marks)})
+        found_now = marks(series, points, [c for c in known if c.series.fingerprint == series.fingerprint])
+        texts.append(history_text(series, points, found_now, width=width()))
+        documents.append({**plain(series), "points": plain(points), "changes": plain(found_now)})
     if as_json:
         document: dict[str, Any] = {"schema": "bench-history", "version": 1, "series": documents}
         write(json.dumps(document, indent=2), None)
@@ -78,34 +77,3 @@ def _chosen(history: History, selectors: Sequence[str], metric: str, machine: st
         )
 
     return [series for series in history.series() if wanted(series)]
-
-
-def _marks(series: Series, points: Sequence[Point], known: Sequence[ChangePoint]) -> list[Mark]:
-    """Changes as the detector sees them now, with the regression that one of them is part of."""
-    from bench.detect import HISTORY, NEAR, exact_steps, steps
-    from bench.metrics import Kind, Summary
-    from bench.night import is_relative
-    from bench.reports.history import Mark
-    from bench.series import position
-    from bench.sweep import is_sure
-
-    values = [point.estimate.value for point in points]
-    as_ratio = series.metric.kind is not Kind.ACCURACY
-    exact = series.metric.summary is Summary.EXACT
-    found = exact_steps(values, as_ratio=as_ratio) if exact else steps(values, HISTORY, as_ratio=as_ratio)
-    sure = {position(c, points): c for c in known if is_sure(c)}
-    marks = [
-        Mark(
-            index=c.index, before=c.before, after=c.after, effect=c.effect, relative=c.relative,
-            regression=next((k.regression for at, k in sure.items() if abs(at - c.index) <= NEAR), None),
-        )
-        for c in found
-    ]  # fmt: skip
-    marks += [  # what a proof confirmed stands, though it was over before a detector could see it
-        Mark(
-            index=at, before=c.before, after=c.after, effect=c.effect, relative=is_relative(c), regression=c.regression
-        )
-        for at, c in sure.items()
-        if at < len(points) and all(abs(at - m.index) > NEAR for m in marks)
-    ]  # fmt: skip
-    return sorted(marks, key=lambda mark: mark.index)

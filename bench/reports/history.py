@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import log
 
-from bench.history import Point, Series
-from bench.metrics import Better
+from bench.detect import HISTORY, NEAR, exact_steps, steps
+from bench.history import ChangePoint, Direction, Point, Series
+from bench.metrics import Better, Kind, Summary
 from bench.model import Estimate
+from bench.night import is_relative
 from bench.reports.format import interval, quantity, ratio, title
 from bench.reports.text import printable
+from bench.series import direction, position
+from bench.sweep import is_sure
 
 HEIGHT = 9
 LABEL = 11
@@ -32,6 +36,33 @@ class Mark:
     regression: str | None = None
 
 
+def marks(series: Series, points: Sequence[Point], known: Sequence[ChangePoint]) -> list[Mark]:
+    """Changes of folded `points` as the detector sees them now, with the regression that one of them is part of.
+
+    `known` are the recorded change points of the series.
+    """
+    values = [point.estimate.value for point in points]
+    as_ratio = series.metric.kind is not Kind.ACCURACY
+    exact = series.metric.summary is Summary.EXACT
+    found = exact_steps(values, as_ratio=as_ratio) if exact else steps(values, HISTORY, as_ratio=as_ratio)
+    sure = {position(c, points): c for c in known if is_sure(c)}
+    shown = [
+        Mark(
+            index=c.index, before=c.before, after=c.after, effect=c.effect, relative=c.relative,
+            regression=next((k.regression for at, k in sure.items() if abs(at - c.index) <= NEAR), None),
+        )
+        for c in found
+    ]  # fmt: skip
+    shown += [  # what a proof confirmed stands, though it was over before a detector could see it
+        Mark(
+            index=at, before=c.before, after=c.after, effect=c.effect, relative=is_relative(c), regression=c.regression
+        )
+        for at, c in sure.items()
+        if at < len(points) and all(abs(at - m.index) > NEAR for m in shown)
+    ]  # fmt: skip
+    return sorted(shown, key=lambda mark: mark.index)
+
+
 def history_text(series: Series, points: Sequence[Point], marks: Sequence[Mark], *, width: int | None = None) -> str:
     """The plot, and a line for each change, the newest first."""
     metric = series.metric
@@ -46,7 +77,7 @@ def history_text(series: Series, points: Sequence[Point], marks: Sequence[Mark],
         lines += plot([p.estimate.value for p in points], [m.index for m in marks], series, width=width or 100)
         lines.append(f"{' ' * LABEL}{points[0].at:%Y-%m-%d} … {last.at:%Y-%m-%d}")
     for mark in reversed(marks):
-        worse = (mark.effect.value > (1 if mark.relative else 0)) == (metric.better is Better.LOWER)
+        worse = is_worse(mark, metric.better)
         size = ratio(mark.effect, 3) if mark.relative else f"{mark.effect.value:+.4g}"
         levels = f"{quantity(mark.before.value, metric)} → {quantity(mark.after.value, metric)}"
         known = f"  regression {mark.regression[:8]}" if mark.regression else ""
@@ -55,6 +86,11 @@ def history_text(series: Series, points: Sequence[Point], marks: Sequence[Mark],
     if not marks and len(points) > 1:
         lines.append("no change found")
     return "\n".join(lines) + "\n"
+
+
+def is_worse(mark: Mark, better: Better) -> bool:
+    """Whether a user loses by it."""
+    return direction(better, mark.effect, relative=mark.relative) is Direction.WORSE
 
 
 def plot(values: Sequence[float], changes: Sequence[int], series: Series, *, width: int) -> list[str]:

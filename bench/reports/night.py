@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.history import Action, Answer, Cause, ChangePoint, Direction
-from bench.metrics import Kind
+from bench.metrics import Kind, Metric
+from bench.model import Estimate
 from bench.night import Night, Story, is_relative
 from bench.reports.format import digits, interval, is_share, ratio, title
 from bench.reports.markdown import as_code, as_text
@@ -109,9 +110,13 @@ def night_document(night: Night) -> dict[str, Any]:
 
 def effect(change: ChangePoint) -> str:
     """`1.12× (1.10–1.15)`, or a difference for accuracy."""
-    if is_relative(change):
-        return ratio(change.effect, 3 if 0.9 < change.effect.value < 1.11 else 2)
-    metric, found = change.series.metric, change.effect
+    return effect_text(change.effect, change.series.metric, relative=is_relative(change))
+
+
+def effect_text(found: Estimate, metric: Metric, *, relative: bool) -> str:
+    """The same for any effect: after / before where `relative`, else after − before."""
+    if relative:
+        return ratio(found, 3 if 0.9 < found.value < 1.11 else 2)
     factor, unit = (100, " pp") if is_share(metric) else (1, "")
     text = f"{found.value * factor:+.3g}{unit}"
     if found.low is not None and found.high is not None:
