@@ -17,6 +17,8 @@ st.html(style_sheet(palette(st.context.theme.type)))
 st.navigation(
     [
         st.Page(_HERE / "views" / "overview.py", title="Overview", default=True),
+        st.Page(_HERE / "views" / "regressions.py", title="Regressions", url_path="regressions"),
+        st.Page(_HERE / "views" / "trends.py", title="Trends", url_path="trends"),
         st.Page(_HERE / "views" / "tradeoffs.py", title="Tradeoffs", url_path="tradeoffs"),
     ],
     position="top",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log10
+from math import ceil, floor, log10
 
 import plotly.graph_objects as go
 
@@ -23,6 +23,10 @@ _NOMINAL = 960
 _PHONE = 300
 _LOG_FROM = 8.0
 """An axis whose values span more than this factor is logarithmic."""
+
+_DECADE = 0.9
+"""Powers of ten from which on 1, 2 and 5 are ticks enough; from `_MANY_DECADES` on only 1."""
+_MANY_DECADES = 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +101,13 @@ def _beats(one: VariantSummary, other: VariantSummary, metrics: Mapping[str, Met
 
 
 def _better(one: Estimate, other: Estimate, better: Better) -> bool:
-    low, high = _ends(one)
-    other_low, other_high = _ends(other)
+    low, high = ends(one)
+    other_low, other_high = ends(other)
     return high < other_low if better is Better.LOWER else low > other_high
 
 
-def _ends(estimate: Estimate) -> tuple[float, float]:
+def ends(estimate: Estimate) -> tuple[float, float]:
+    """Ends of the interval; the value twice where there is none."""
     low = estimate.value if estimate.low is None else estimate.low
     high = estimate.value if estimate.high is None else estimate.high
     return low, high
@@ -134,10 +139,10 @@ def tradeoff_figure(variants: Sequence[VariantSummary], y: str, colours: Palette
         chosen = [(p, side) for p, side in zip(found, sides, strict=True) if keep(p)]
         if chosen:
             figure.add_trace(_trace(name, symbol, colour, chosen, (x_scale, y_scale), metric, colours))
-    figure.update_layout(**_layout(colours))
-    figure.update_xaxes(**_axis_style(colours, x_log, x_range, _title("latency per call", x_scale.unit, "←", TIME)))
+    figure.update_layout(**layout(colours))
+    figure.update_xaxes(**axis_style(colours, x_log, x_range, _title("latency per call", x_scale.unit, "←", TIME)))
     arrow = "↓" if metric.better is Better.LOWER else "↑"
-    figure.update_yaxes(**_axis_style(colours, y_log, y_range, _title(title(metric), y_scale.unit, arrow, metric)))
+    figure.update_yaxes(**axis_style(colours, y_log, y_range, _title(title(metric), y_scale.unit, arrow, metric)))
     return figure
 
 
@@ -154,7 +159,7 @@ def _trace(
     return go.Scatter(
         name=name, mode="markers+text",
         x=[p.x.value / x_scale.divisor for p in shown], y=[p.y.value / y_scale.divisor for p in shown],
-        error_x=_bars([p.x for p in shown], x_scale, colour), error_y=_bars([p.y for p in shown], y_scale, colour),
+        error_x=bars([p.x for p in shown], x_scale, colour), error_y=bars([p.y for p in shown], y_scale, colour),
         marker={
             "symbol": symbol.removesuffix("-open"), "size": 13 if symbol == "diamond" else 11,
             "color": colours.ground if symbol.endswith("-open") else colour,
@@ -167,8 +172,8 @@ def _trace(
         customdata=[
             [
                 chart_text(p.label),
-                chart_text(_spoken(p.x, x_scale)),
-                chart_text(_spoken(p.y, y_scale)),
+                chart_text(spoken(p.x, x_scale)),
+                chart_text(spoken(p.y, y_scale)),
                 chart_text(f"beaten in both by {p.beaten_by}" if p.beaten_by else ""),
             ]
             for p in shown
@@ -179,17 +184,19 @@ def _trace(
     )  # fmt: skip
 
 
-def _spoken(estimate: Estimate, scale: Scale) -> str:
+def spoken(estimate: Estimate, scale: Scale) -> str:
+    """Value, unit and interval, for what a pointer or a screen reader shows."""
     unit = f" {scale.unit}" if scale.unit else ""
     span = scale.span(estimate)
     return f"{scale.number(estimate.value)}{unit}" + (f" ({span})" if span else "")
 
 
-def _bars(estimates: Sequence[Estimate], scale: Scale, colour: str) -> dict[str, object]:
+def bars(estimates: Sequence[Estimate], scale: Scale, colour: str) -> dict[str, object]:
+    """Error bars of the intervals; none where there is no interval."""
     return {
         "type": "data", "symmetric": False, "thickness": 1.5, "width": 5, "color": colour,
-        "array": [(_ends(e)[1] - e.value) / scale.divisor for e in estimates],
-        "arrayminus": [(e.value - _ends(e)[0]) / scale.divisor for e in estimates],
+        "array": [(ends(e)[1] - e.value) / scale.divisor for e in estimates],
+        "arrayminus": [(e.value - ends(e)[0]) / scale.divisor for e in estimates],
     }  # fmt: skip
 
 
@@ -198,17 +205,28 @@ def _axis(estimates: Sequence[Estimate], scale: Scale, *, positive: bool) -> tup
 
     At least 4 % of the value is shown (latency 10 %), so that noise does not fill the picture.
     """
-    low = min(_ends(e)[0] for e in estimates) / scale.divisor
-    high = max(_ends(e)[1] for e in estimates) / scale.divisor
-    if low > 0 and high / low > _LOG_FROM:
-        room = 0.12 * log10(high / low)
-        return True, (log10(low) - room, log10(high) + room)
-    least = (0.10 if positive else 0.04) * max(abs(low), abs(high)) or 1.0
-    room = max(0.12 * (high - low), (least - (high - low)) / 2)
+    low = min(ends(e)[0] for e in estimates) / scale.divisor
+    high = max(ends(e)[1] for e in estimates) / scale.divisor
+    log = is_wide(low, high)
+    return log, axis_range(low, high, log=log, least=0.10 if positive else 0.04)
+
+
+def is_wide(low: float, high: float) -> bool:
+    """Whether values from `low` to `high` need a logarithmic axis."""
+    return low > 0 and high / low > _LOG_FROM
+
+
+def axis_range(low: float, high: float, *, log: bool, least: float) -> tuple[float, float]:
+    """Ends of an axis that shows `low` to `high` and at least the share `least` of the value, with some room."""
+    if log:
+        room = max(0.12 * log10(high / low), 0.02)
+        return log10(low) - room, log10(high) + room
+    shown = least * max(abs(low), abs(high)) or 1.0
+    room = max(0.12 * (high - low), (shown - (high - low)) / 2)
     floor = low - room
     if low >= 0 > floor:  # what cannot be negative shows no negative ticks
         floor = -0.12 * (high + room)
-    return False, (floor, high + room)
+    return floor, high + room
 
 
 def _sides(
@@ -261,7 +279,8 @@ def _beyond(left: float, right: float, length: float) -> float:
     return max(0.0, -left) + max(0.0, right - length)
 
 
-def _layout(colours: Palette) -> dict[str, object]:
+def layout(colours: Palette) -> dict[str, object]:
+    """What all figures share."""
     return {
         "height": HEIGHT, "margin": {"l": 8, "r": 16, "t": 36, "b": 8},
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
@@ -274,12 +293,21 @@ def _layout(colours: Palette) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _axis_style(colours: Palette, log: bool, limits: tuple[float, float], title: str) -> dict[str, object]:
+def axis_style(colours: Palette, log: bool, limits: tuple[float, float], title: str) -> dict[str, object]:
+    """What all axes share; `limits` are powers of ten where it is logarithmic."""
     style: dict[str, object] = {
         "title": {"text": title, "font": {"color": colours.quiet, "size": 14}, "standoff": 12}, "range": list(limits),
         "gridcolor": colours.line, "zeroline": False, "showline": False, "automargin": True,
         "tickfont": {"color": colours.quiet}, "ticks": "", "fixedrange": True,
     }  # fmt: skip
     if log:
-        style |= {"type": "log", "dtick": "D2"}
+        style |= {"type": "log"} | (_log_ticks(limits) if limits[1] - limits[0] > _DECADE else {})
     return style
+
+
+def _log_ticks(limits: tuple[float, float]) -> dict[str, object]:
+    """1, 2 and 5 of each power of ten, written out: Plotly itself leaves the power of 2 and 5 to be guessed."""
+    steps = (1,) if limits[1] - limits[0] > _MANY_DECADES else (1, 2, 5)
+    values = [n * 10.0**k for k in range(floor(limits[0]), ceil(limits[1]) + 1) for n in steps]
+    shown = [v for v in values if limits[0] <= log10(v) <= limits[1]]
+    return {"tickmode": "array", "tickvals": shown, "ticktext": [f"{v:,.10g}" for v in shown]}

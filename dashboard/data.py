@@ -14,12 +14,18 @@ import streamlit as st
 
 from bench.config import load_config
 from bench.errors import BenchError
+from bench.history import ChangePoint, Event, Series
 from bench.model import Failure, Run, RunStatus
+from bench.night import Story, story
 from bench.ports import RunInfo, Store
 from bench.reports.text import circumstances
 from bench.tradeoffs import VariantSummary, tradeoffs
 from dashboard.markup import WORDS
+from dashboard.tracks import Track, track_of
 from dashboard.wording import busy_with, database_name
+
+POINTS = 1000
+"""Newest points of a series that pages show: as far back as the detector looks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +63,15 @@ class RunView:
         ]
         found.sort(key=lambda pair: list(WORDS).index(pair[1].kind.value))
         return found + [("suite", problem) for problem in self.problems]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionView:
+    """Everything that is known of one regression."""
+
+    story: Story
+    changes: tuple[ChangePoint, ...]  # the weightiest first, then those that were superseded
+    events: tuple[Event, ...]
 
 
 def view_of(run: Run) -> RunView:
@@ -101,6 +116,28 @@ def run(key: str) -> RunView:
     return _run(address(), key)
 
 
+def series() -> Sequence[Series]:
+    """All series that have a point; none where there is no database yet. Raises StoreError."""
+    url = address()
+    return [] if _missing(url) else _series(url)
+
+
+def tracks(fingerprints: Sequence[str]) -> list[Track]:
+    """These series with their newest POINTS points, in this order; those that are unknown are left out."""
+    return _tracks(address(), tuple(fingerprints))
+
+
+def stories() -> Sequence[Story]:
+    """Every regression of any state with its change points, the weightiest first. Raises StoreError."""
+    url = address()
+    return [] if _missing(url) else _stories(url)
+
+
+def regression(ref: str) -> RegressionView:
+    """By its key or a unique beginning of it. Raises MissingError, StoreError."""
+    return _regression(address(), ref)
+
+
 def _missing(url: str) -> bool:
     """A SQLite file that nobody has made yet is an empty database, not an error."""
     prefix, _, path = url.partition(":///")
@@ -122,6 +159,44 @@ def _runs(url: str, limit: int) -> Sequence[RunInfo]:
 @st.cache_data(max_entries=64, show_spinner="Reading the run …")
 def _run(url: str, key: str) -> RunView:
     return view_of(_store(url).get(key))
+
+
+@st.cache_data(ttl=10, max_entries=8, show_spinner=False)
+def _series(url: str) -> Sequence[Series]:
+    return list(_store(url).history.series())
+
+
+@st.cache_data(ttl=60, max_entries=64, show_spinner="Reading the history …")
+def _tracks(url: str, fingerprints: tuple[str, ...]) -> list[Track]:
+    history = _store(url).history
+    points = history.points(fingerprints, limit=POINTS)
+    known = history.changes(series=fingerprints)
+    by_name = {s.fingerprint: s for s in _series(url)}
+    return [
+        track_of(by_name[name], points.get(name, []), [c for c in known if c.series.fingerprint == name])
+        for name in fingerprints
+        if name in by_name
+    ]
+
+
+@st.cache_data(ttl=10, max_entries=8, show_spinner="Reading the regressions …")
+def _stories(url: str) -> Sequence[Story]:
+    history = _store(url).history
+    changes: dict[str | None, list[ChangePoint]] = {}
+    for change in history.changes():
+        changes.setdefault(change.regression, []).append(change)
+    found = [story(r, (), changes.get(r.key, ())) for r in history.regressions()]
+    return sorted(found, key=lambda s: s.weight, reverse=True)
+
+
+@st.cache_data(ttl=10, max_entries=64, show_spinner="Reading the regression …")
+def _regression(url: str, ref: str) -> RegressionView:
+    history = _store(url).history
+    found = history.regression(ref)
+    every = history.changes(regression=found.key, superseded=True)
+    living = story(found, (), [c for c in every if c.superseded_by is None])
+    gone = tuple(c for c in every if c.superseded_by is not None)
+    return RegressionView(story=living, changes=living.changes + gone, events=tuple(history.events(found.key)))
 
 
 def sentence(error: Exception) -> str:

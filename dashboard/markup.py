@@ -136,6 +136,27 @@ def failure(title: str, what: Failure) -> str:
 
 
 def steps(heading: str, lead: str, items: Sequence[tuple[str, str]]) -> str:
+    """Numbered steps below a state."""
+    return f"{state(heading, [esc(lead)], 'quiet')}{numbered(items)}"
+
+
+def numbered(items: Sequence[tuple[str, str]]) -> str:
     """Numbered steps, each a sentence and a command."""
     body = "".join(f"<li>{esc(text)}<br><code>{esc(command)}</code></li>" for text, command in items)
-    return f'{state(heading, [esc(lead)], "quiet")}<ol class="b-steps">{body}</ol>'
+    return f'<ol class="b-steps">{body}</ol>'
+
+
+def legend(items: Sequence[tuple[str, str, str]]) -> str:
+    """What a figure's marks mean: (mark, colour #RRGGBB, name). Ours and not Plotly's: long names wrap."""
+    body = "".join(
+        f'<li><span aria-hidden="true" style="color: {esc(colour)}">{esc(mark)}</span>&nbsp;{esc(name)}</li>'
+        for mark, colour, name in items
+    )
+    return f'<ul class="b-legend">{body}</ul>'
+
+
+def outside(address: str) -> str:
+    """A link that somebody noted: to the web it can be followed, anything else stays text."""
+    if not address.startswith(("https://", "http://")):
+        return esc(address)
+    return f'<a href="{esc(address)}" target="_blank" rel="noopener noreferrer">{esc(address)}</a>'

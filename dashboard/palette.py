@@ -24,15 +24,18 @@ class Palette:
     good: str
     bad: str
     warn: str
+    series: tuple[str, ...]  # told apart by shape too (dashboard.trend_charts)
 
 
 LIGHT = Palette(
     ground="#FFFFFF", text="#1B2026", quiet="#5A6570", line="#E3E7EB", link="#0067A1", accent="#0072B2",
     baseline="#1B2026", good="#00775A", bad="#B84A00", warn="#8A6100",
+    series=("#0072B2", "#A35C00", "#7A3E9D", "#00775A", "#B0387F", "#4D5A66"),
 )  # fmt: skip
 DARK = Palette(
     ground="#11151A", text="#E4E9EE", quiet="#9AA6B2", line="#2C343D", link="#7CC4EE", accent="#56B4E9",
     baseline="#E4E9EE", good="#3CC9A0", bad="#FF8F57", warn="#EDB440",
+    series=("#56B4E9", "#E69F00", "#C9A0F0", "#3CC9A0", "#F08CC0", "#B4C0CC"),
 )  # fmt: skip
 
 
@@ -45,8 +48,8 @@ def style_sheet(colours: Palette) -> str:
     """CSS of everything that dashboard.markup writes. One type scale: 1.6, 1.15, 1, 0.87 rem."""
     return f"""<style>
 @media (min-width: 641px) {{ [data-testid=stMainBlockContainer] {{ padding-left: 3.5rem; padding-right: 3.5rem; }} }}
-.b-state a, .b-table a {{ color: {colours.link}; text-decoration-thickness: 1px; text-underline-offset: 0.2em;
-  white-space: nowrap; }}
+.b-state a, .b-table a, .b-line a {{ color: {colours.link}; text-decoration-thickness: 1px;
+  text-underline-offset: 0.2em; white-space: nowrap; }}
 .b-quiet {{ color: {colours.quiet}; }}
 .b-good {{ color: {colours.good}; }} .b-bad {{ color: {colours.bad}; }} .b-warn {{ color: {colours.warn}; }}
 .b-state {{ border-left: 4px solid {colours.quiet}; padding: 0.1rem 0 0.1rem 1rem; margin: 0.25rem 0 0.5rem; }}
@@ -64,6 +67,10 @@ def style_sheet(colours: Palette) -> str:
 .b-table th small, .b-table td small {{ display: block; font-size: 0.87em; font-weight: 400; color: {colours.quiet}; }}
 .b-table td {{ padding: 0.5rem 0.9rem 0.5rem 0; vertical-align: top; border-bottom: 1px solid {colours.line}; }}
 .b-table th:last-child, .b-table td:last-child {{ padding-right: 0; }}
+.b-table th a {{ white-space: normal; overflow-wrap: anywhere; }}
+.b-state h1 {{ overflow-wrap: anywhere; }}
+.b-legend.b-legend {{ list-style: none; display: flex; flex-wrap: wrap; gap: 0.2rem 1.4rem; padding: 0; margin: 0; }}
+.b-legend.b-legend li {{ margin: 0; padding: 0; overflow-wrap: anywhere; font-size: 0.93rem; line-height: 1.45; }}
 .b-table .n {{ text-align: right; white-space: nowrap; }}
 .b-table tbody th div {{ min-width: 6.5rem; }}
 .b-table tr.is-chosen > * {{ background: color-mix(in srgb, {colours.accent} 9%, transparent); }}
@@ -80,6 +87,7 @@ def style_sheet(colours: Palette) -> str:
 .b-steps li::before {{ content: counter(step); position: absolute; left: 0; top: 0; width: 1.7rem; height: 1.7rem;
   border: 1px solid {colours.quiet}; border-radius: 50%; text-align: center; line-height: 1.6rem; }}
 .b-steps code {{ display: inline-block; margin-top: 0.25rem; padding: 0.2rem 0.6rem; border-radius: 0.375rem;
+  overflow-wrap: anywhere;
   background: color-mix(in srgb, {colours.quiet} 12%, transparent); color: inherit; font-size: 0.93rem; }}
 @media (max-width: 640px) {{
   .b-state h1 {{ font-size: 1.3rem; }}

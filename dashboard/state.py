@@ -29,6 +29,28 @@ def choose(
     return value
 
 
+def choose_many(
+    label: str, parameter: str, options: Sequence[str], name: Callable[[str], str], *, first: Sequence[str], most: int
+) -> list[str]:
+    """The same for up to `most` values, which stand in the URL with commas between. May be empty."""
+    box, seen = f"box-{parameter}", f"seen-{parameter}"
+    wanted = st.query_params.get(parameter)
+    if wanted is not None and wanted != st.session_state.get(seen):
+        st.session_state[box] = wanted.split(",")
+    given = st.session_state.get(box)
+    known = [value for value in given or () if value in options][:most]
+    if given is None or (given and not known):
+        known = list(first)[:most]
+    if known != given:
+        st.session_state[box] = known
+    chosen: list[str] = st.multiselect(label, list(options), key=box, format_func=name, max_selections=most)
+    text = ",".join(chosen)
+    st.session_state[seen] = text
+    if wanted != text:
+        st.query_params[parameter] = text
+    return chosen
+
+
 def zone() -> ZoneInfo:
     """The reader's time zone as the browser tells it, else UTC."""
     try:

@@ -28,7 +28,7 @@ START_S = 60.0
     "--browser/--no-browser", default=None, help="Open a browser (default: when this machine has a screen)."
 )  # fmt: skip
 def command(database: str | None, port: int | None, host: str, browser: bool | None) -> None:
-    """Show stored runs and their tradeoffs in a browser, until Ctrl-C."""
+    """Show stored runs, their tradeoffs, trends and regressions in a browser, until Ctrl-C."""
     import os
     import signal
     import subprocess

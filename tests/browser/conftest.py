@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.history import Action
 from bench.model import Accelerator, Conditions, Failure, FailureKind, Machine, Revision, Run
-from bench.testing import make_run
+from bench.series import find_changes, fold
+from bench.testing import make_event, make_regression, make_run
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 FLAGS = [
@@ -124,6 +126,40 @@ def dashboard(database, trap):
 
 
 @pytest.fixture(scope="session")
+def long_history(tmp_path_factory):
+    """(path, series, points, change) of a database with 30 commits of which the last 15 are 1.3 times as slow."""
+    from bench.commands._shared import estimates
+    from db.store import open_store
+
+    file = tmp_path_factory.mktemp("history") / "bench.db"
+    first = datetime(2027, 1, 1, tzinfo=UTC)
+    with closing(open_store(f"sqlite:///{file}", summarise=estimates)) as store:
+        for k in range(30):
+            run = make_run(
+                seed=k, speedups=(1.0, 2.0 / (1.3 if k >= 15 else 1.0)), started_at=first + timedelta(days=k)
+            )
+            store.add(replace(run, revision=Revision(commit=f"{k:040x}", branch="main")))
+        history = store.history
+        series = next(s for s in history.series() if s.metric.name == "time" and "e1" in s.variant)
+        points = fold(history.points([series.fingerprint])[series.fingerprint])
+        (change,) = (replace(c, regression="ab12cd34" * 4) for c in find_changes(series, points, at=first))
+        history.record([change], seen={})
+        found = make_regression("ab12cd34" * 4, title=f"{EVIL} latency 1.3×", changes=[change])
+        event = replace(make_event(found.key, 1, Action.OPENED, EVIL), changes=(change.key,))
+        history.open_regression(replace(found, events=1), event)
+    return file, series, points, change
+
+
+@pytest.fixture(scope="session")
+def history_dashboard(long_history):
+    """Address of a dashboard that shows it."""
+    process, address = start(long_history[0])
+    yield address
+    process.terminate()
+    process.communicate(timeout=20)
+
+
+@pytest.fixture(scope="session")
 def chromium():
     """A browser that talks to nobody by itself."""
     from playwright.sync_api import sync_playwright
@@ -184,12 +220,12 @@ def visit(chromium, dashboard):
     """Make a reader with a theme and a size."""
     contexts = []
 
-    def make(theme="light", width=1280, height=900, zone="Europe/Berlin"):
+    def make(theme="light", width=1280, height=900, zone="Europe/Berlin", address=dashboard):
         context = chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=theme, timezone_id=zone
         )  # fmt: skip
         contexts.append(context)
-        return Visitor(context.new_page(), dashboard)
+        return Visitor(context.new_page(), address)
 
     yield make
     for context in contexts:

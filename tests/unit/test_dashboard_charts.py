@@ -175,6 +175,12 @@ def test_every_text_colour_is_legible_on_its_ground(colours, name):
     assert contrast(getattr(colours, name), colours.ground) >= 4.5
 
 
+@pytest.mark.parametrize("colours", [LIGHT, DARK])
+def test_every_colour_of_a_series_is_legible_on_its_ground(colours):
+    assert len(set(colours.series)) == len(colours.series)
+    assert all(contrast(colour, colours.ground) >= 4.5 for colour in colours.series)
+
+
 def test_a_browser_that_tells_no_theme_gets_the_light_one():
     assert palette(None) is LIGHT
     assert palette("dark") is DARK

@@ -9,9 +9,12 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import dashboard
-from bench.model import Conditions, Failure, FailureKind
+from bench.commands._shared import estimates
+from bench.history import Action
+from bench.model import Conditions, Failure, FailureKind, Revision
 from bench.reports.format import times
-from bench.testing import make_run
+from bench.series import find_changes, fold
+from bench.testing import make_event, make_regression, make_run
 from bench.tradeoffs import speedup, tradeoffs
 from db.store import open_store
 
@@ -186,3 +189,97 @@ def test_hostile_names_and_messages_reach_no_page_unescaped(database):
         shown = [*test.markdown, *test.caption, *test.subheader, *test.title, *test.header]
         assert all("javascript" not in part.value for part in shown)  # these would read Markdown
         assert all("javascript" not in part.label for part in (*test.expander, *test.selectbox))
+
+
+@pytest.fixture
+def slower(database):
+    """A database of twelve runs, the second half 1.3 times as slow, with the regression that this opened."""
+    runs = [
+        replace(
+            make_run(seed=k, speedups=(1.0, 2.0 if k < 6 else 2.0 / 1.3)),
+            revision=Revision(commit=f"{k:040x}", branch="main"),
+        )
+        for k in range(12)
+    ]  # fmt: skip
+    with closing(open_store(f"sqlite:///{database}", create=True, summarise=estimates)) as store:
+        store.add_many(runs)
+        history = store.history
+        series = next(s for s in history.series() if s.metric.name == "time" and "e1" in s.variant)
+        points = fold(history.points([series.fingerprint])[series.fingerprint])
+        changes = [replace(c, regression="ab12cd34" * 4) for c in find_changes(series, points, at=points[-1].at)]
+        history.record(changes, seen={})
+        found = replace(make_regression("ab12cd34" * 4, title=f"{EVIL} latency", changes=changes), events=1)
+        history.open_regression(
+            found, replace(make_event(found.key, 1, Action.OPENED, EVIL), changes=tuple(c.key for c in changes))
+        )
+    return series
+
+
+def test_without_history_both_pages_say_what_to_do(database):
+    assert "bench detect" in html(show("views/regressions.py"))
+    assert "bench run" in html(show("views/trends.py"))
+    assert not database.exists()
+
+
+@pytest.mark.parametrize("page", ["views/regressions.py", "views/trends.py"])
+def test_history_of_a_database_that_cannot_be_opened_gives_a_sentence(database, page):
+    database.write_bytes(b"this is no database at all" * 100)
+    text = html(show(page))
+    assert "cannot be shown" in text
+    assert "Traceback" not in text
+
+
+def test_regressions_list_what_is_open_with_its_interval_and_lead_to_it(slower):
+    test = show("views/regressions.py", state="nonsense")
+    text = html(test)
+    assert "1 cause of regressions is open" in text
+    assert "regression=ab12cd34" in text
+    assert "1.30×" in text
+    assert query(test, "state") == "living"
+    test.selectbox[1].select("better").run()
+    assert "No regression matches" in html(test)
+    assert query(test, "direction") == "better"
+
+
+def test_one_regression_shows_its_evidence_and_how_to_repeat_it(slower):
+    text = html(show("views/regressions.py", regression="ab12cd34", suite="demo"))
+    assert f"bench compare {5:040x} {6:040x}" in text
+    assert f"bench bisect {5:040x} {6:040x}" in text
+    assert "suite=demo" in text  # the way back keeps what was chosen
+    assert f"trends?series={slower.fingerprint}" in text
+    assert "1. opened" in text
+    assert "<script" not in text
+    assert "&lt;script" in text
+
+
+def test_an_unknown_regression_says_so(slower):
+    text = html(show("views/regressions.py", regression="ffffffff"))
+    assert "cannot be shown" in text
+    assert 'href="regressions"' in text
+
+
+def test_a_link_that_names_a_series_alone_completes_the_url(slower):
+    test = show("views/trends.py", series=slower.fingerprint)
+    assert [box.value for box in test.selectbox][:3] == ["demo", "demo.net", "time"]
+    assert query(test, "metric") == "time"
+    assert query(test, "series") == slower.fingerprint
+    assert test.multiselect[0].value == [slower.fingerprint]
+    text = html(test)
+    assert "1 change in 12 points" in text
+    assert "regressions?regression=ab12cd34" in text
+
+
+def test_choosing_another_metric_leaves_the_old_series_behind(slower):
+    test = show("views/trends.py", series=slower.fingerprint)
+    test.selectbox[2].select("peak_memory").run()
+    assert slower.fingerprint not in query(test, "series")
+    assert query(test, "metric") == "peak_memory"
+    assert "MiB" in html(test)
+
+
+def test_no_series_chosen_says_so_and_stays_so(slower):
+    test = show("views/trends.py", series=slower.fingerprint)
+    test.multiselect[0].set_value([]).run()
+    assert "No series is chosen" in html(test)
+    test.run()
+    assert "No series is chosen" in html(test)
