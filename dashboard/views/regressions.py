@@ -136,7 +136,7 @@ def _plot(story: Story) -> None:
         return
     shown, at = around(tracks[0], worst)
     colours = palette(st.context.theme.type)
-    st.html(legend(legend_of([shown], colours)))
+    st.html(legend([*legend_of([shown], colours), ("┊", colours.quiet, "this change")]))
     st.plotly_chart(
         trend_figure([shown], colours, log=wants_log([shown]), at=at), theme=None, key="around",
         config={"displayModeBar": False, "responsive": True},
