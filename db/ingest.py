@@ -107,8 +107,8 @@ def _add_parts(connection: sa.Connection, runs: Sequence[tuple[int, Rows]], ids:
         for run_id, rows in runs
         for m in rows.measurements
     ]  # fmt: skip
-    if len(runs) > 1:  # points of one series side by side: each page of its index is touched once
-        measurements.sort(key=lambda row: row[3])
+    if len(runs) > 1 and connection.dialect.name == "sqlite":
+        measurements.sort(key=lambda row: row[3])  # by series: each page of their index is written once
     names = ["run_id", "arm", "position", "series_id", "metric_id", "loops", "at", *ESTIMATE]
     _insert(connection, t.measurement, names, measurements)
     samples = [(run_id, *sample) for run_id, rows in runs for sample in rows.samples]
