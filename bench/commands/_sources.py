@@ -95,16 +95,21 @@ def _source_of(config: Config, chosen: Mapping[str, Any], revision: Revision | N
     return NativeSource([str(where.of(place)) if _is_path(config, place) else place for place in config.suites])
 
 
+def runner_for(chosen: Mapping[str, Any]) -> list[str]:
+    """What reads or runs the foreign tool's suite in a worker."""
+    if chosen.get("asv"):
+        return ["asv_runner>=0.2.1"]
+    return ["pytest>=8.3"] if chosen.get("tests") else []
+
+
 def requirements_for(chosen: Mapping[str, Any]) -> list[str]:
     """What both sides need beside the project: the foreign tool's runner, and what its configuration asks for."""
-    if chosen.get("asv"):
+    found = runner_for(chosen)
+    if chosen.get("asv") and Path(chosen["asv"]).exists():  # in a bare repository it is not
         from bench.sources.asv import requirements_of
 
-        there = Path(chosen["asv"]).exists()  # in a bare repository it is not
-        return ["asv_runner>=0.2.1", *(requirements_of(chosen["asv"]) if there else [])]
-    if chosen.get("tests"):
-        return ["pytest>=8.3"]
-    return []
+        found += requirements_of(chosen["asv"])
+    return found
 
 
 def revision_named(config: Config, text: str, others: str) -> Revision:
@@ -120,7 +125,7 @@ def revision_named(config: Config, text: str, others: str) -> Revision:
 
 
 def target_of(config: Config, python: str | None, chosen: Mapping[str, Any]) -> Target:
-    """Where `run` and `list` look: the interpreter as it is, and beside it what the source needs and it lacks.
+    """Where `run` and `list` look: the interpreter as it is, and beside it the foreign tool's runner if it lacks it.
 
     Raises UsageError for an interpreter that is not there or too old, HostError when nothing can be installed.
     """
@@ -134,7 +139,7 @@ def target_of(config: Config, python: str | None, chosen: Mapping[str, Any]) -> 
     from bench.targets import SideSpec, resolve
 
     spec = SideSpec(text=f"python:{python}", python=python)
-    built = resolve(spec, project=config.root, cache=config.cache, requirements=requirements_for(chosen), say=note)
+    built = resolve(spec, project=config.root, cache=config.cache, requirements=runner_for(chosen), say=note)
     # The interpreter and what was put beside it annotate a run, in its environment; they name no series.
     return replace(built, label=here.label, requirements=())
 

@@ -2,8 +2,9 @@
 
 How asv's kinds become ours:
 
-- `time_*`: the function with its parameters is what we time; asv's timer is not in between. Where
-  there is a `setup`, every call gets a fresh one (as in asv_runner), and calls are timed one by one.
+- `time_*`: the function with its parameters is what we time; asv's timer is not in between, unless the
+  suite has a `timer` of its own. Where there is a `setup`, every call gets a fresh one (as in
+  asv_runner), and calls are timed one by one.
 - `timeraw_*`: every call runs the statement in a fresh interpreter, and the times are those that this
   interpreter took around the statement alone, as in asv.
 - `track_*`: called once a launch; its value is the metric `value`. asv knows no direction, and reads
@@ -33,6 +34,8 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
+import timeit
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout, suppress
@@ -250,7 +253,9 @@ def _work(benchmark: Any, kind: str) -> dict[str, Any]:
         return {"run": run, "once": True, "report": lambda found: {OBJECT_SIZE.name: _object_bytes(found)}}
     if kind == "time" and not _runs_once(benchmark):
         fresh = benchmark.redo_setup if benchmark._setups else None
-        return {"run": run, "prepare": fresh, "notes": {"setup": "fresh before every call"} if fresh else {}}
+        clock = None if benchmark.timer is timeit.default_timer else TimerClock(benchmark.timer)
+        notes = {"setup": "fresh before every call"} if fresh else {}
+        return {"run": run, "prepare": fresh, "clock": clock, "notes": notes}
     return {"run": run, "once": True}
 
 
@@ -271,6 +276,19 @@ def _object_bytes(found: Any) -> int:
 
     sizer = importlib.import_module("pympler.asizeof").asizeof
     return int(sizer([found, copy(found)]) - sizer([found, found]))
+
+
+class TimerClock:
+    """A suite's own `timer`, which tells seconds, as the wall clock."""
+
+    cpu = staticmethod(time.process_time_ns)
+
+    def __init__(self, timer: Callable[[], float]) -> None:
+        self._timer = timer
+
+    def wall(self) -> int:
+        """Nanoseconds by the suite's timer."""
+        return round(self._timer() * 1e9)
 
 
 class Statement:

@@ -7,8 +7,10 @@ can so judge the code of base, which the target's own path provides.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
+import pkgutil
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
@@ -73,6 +75,24 @@ def prefer_overlays() -> OverlaysFirst:
     if folders:
         sys.meta_path.insert(0, made)
     return made
+
+
+def share_name(folder: Path) -> None:
+    """Let the modules of a suite's package be imported although the harness has a package of that name.
+
+    They are looked for beside the harness's own, and the suite's `__init__.py` is not run. Raises
+    ImportError when a module of both has the same name.
+    """
+    package = importlib.import_module(folder.name)
+    if str(folder) in package.__path__:
+        return
+    theirs, ours = ({m.name for m in pkgutil.iter_modules(path)} for path in ([str(folder)], package.__path__))
+    if both := sorted(theirs & ours):
+        raise ImportError(
+            f"{folder / both[0]} is named like a module of the harness, {folder.name}.{both[0]}: rename it"
+        )
+    package.__path__.append(str(folder))
+    os.environ["PY_IGNORE_IMPORTMISMATCH"] = "1"  # pytest would miss the suite's own __init__.py
 
 
 def _target_entries() -> list[str]:

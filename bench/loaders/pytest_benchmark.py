@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import inspect
 import io
 import os
 import sys
@@ -27,6 +28,7 @@ from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import SkipTest
 
 from bench.api import Skip, Work, fingerprint
 from bench.loaders import paths
@@ -40,11 +42,15 @@ if TYPE_CHECKING:
 
 try:
     import pytest
+    from _pytest.unittest import TestCaseFunction
 except ImportError as missing:
     raise ImportError("pytest, which runs this suite, is not installed where it runs: pip install pytest") from missing
 
 FIXTURES = ("benchmark", "codspeed_benchmark")
 MARKERS = ("benchmark", "codspeed_benchmark")
+
+OURS = ("bench", "runners")
+"""Packages of the harness that a worker has imported before any suite."""
 
 QUIET = {
     "pytest_cov": "--no-cov",
@@ -74,7 +80,8 @@ def discover(
         code, said = _pytest(["--collect-only", "--maxfail=0", place], collector)
         problems += collector.problems
         if code is pytest.ExitCode.USAGE_ERROR or code is pytest.ExitCode.INTERNAL_ERROR:
-            problems.append({"module": place, "message": _complaint(said), "detail": said[-2000:]})
+            text = collector.broken or _complaint(said)
+            problems.append({"module": place, "message": text, "detail": said[-2000:]})
         for name, benchmark in collector.benchmarks.items():
             if name in benchmarks:
                 text = f"{name} is found in two places; measure them one by one"
@@ -97,6 +104,8 @@ def drive(source: str, device: Device, params: dict[str, Scalar], hold: Hold) ->
         raise driver.error
     if driver.reason:
         raise Skip(driver.reason)
+    if driver.broken:
+        raise RuntimeError(driver.broken)
     if not driver.ran:
         raise LookupError(_complaint(said) if said and code is not pytest.ExitCode.OK else f"{source} is not there")
     if not driver.held:
@@ -147,12 +156,11 @@ def _tail(item: pytest.Function) -> str:
     return tail if case is None else tail.removesuffix(f"[{case}]")
 
 
-def _own_name(path: Path) -> str:
-    """The top of the name under which pytest imports a file or folder of tests."""
-    top = path
-    while (top.parent / "__init__.py").is_file():
-        top = top.parent
-    return top.stem
+def _top(path: Path) -> Path:
+    """The file or outermost package by whose name pytest imports a file or folder of tests."""
+    while (path.parent / "__init__.py").is_file():
+        path = path.parent
+    return path
 
 
 class _Plugin:
@@ -160,19 +168,28 @@ class _Plugin:
 
     def __init__(self, place: str) -> None:
         self._overlays = paths.prefer_overlays()
-        self._overlays.suites |= {"conftest", _own_name(Path(place).resolve())}
+        top = _top(Path(place).resolve())
+        self._overlays.suites |= {"conftest", top.stem}
+        if top.name in OURS and (top / "__init__.py").is_file():
+            paths.share_name(top)
+        self.broken = ""
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Of pytest itself, a plugin, or a hook in a conftest.py; it is told on standard output only."""
+        text = str(excinfo.value).strip().partition("\n")[0]
+        self.broken = f"pytest, a plugin or a conftest.py failed: {excinfo.typename}: {text}"
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Asked of every folder before its conftest.py is imported, which may be a part of a package."""
         if (collection_path / "conftest.py").is_file():
-            self._overlays.suites.add(_own_name(collection_path / "conftest.py"))
+            self._overlays.suites.add(_top(collection_path / "conftest.py").stem)
         return None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> None:
         """Asked of every module of tests before it is imported."""
         if isinstance(collector, pytest.Module):
-            self._overlays.suites.add(_own_name(collector.path))
+            self._overlays.suites.add(_top(collector.path).stem)
 
     def pytest_configure(self, config: pytest.Config) -> None:
         for marker in MARKERS:
@@ -288,13 +305,27 @@ class _Driver(_Plugin):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
-        """A marked test without the fixture is the work itself."""
+        """A marked test without the fixture is the work itself. A coroutine that no plugin runs is not."""
         if any(name in pyfuncitem.fixturenames for name in FIXTURES) or not _marked(pyfuncitem):
+            return None
+        if inspect.iscoroutinefunction(pyfuncitem.obj):
             return None
         arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
         run = partial(pyfuncitem.obj, **arguments) if arguments else pyfuncitem.obj
         self.hold(Work(run=run, skips=(pytest.skip.Exception,)))
         return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> None:
+        """So is a marked method of a unittest.TestCase, which unittest itself calls."""
+        if not isinstance(item, TestCaseFunction) or not _marked(item) or set(FIXTURES) & set(item.fixturenames):
+            return
+        work = Work(run=item.obj, skips=(pytest.skip.Exception, SkipTest))
+
+        def measure() -> None:
+            self.hold(work)
+
+        item.obj = measure
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:

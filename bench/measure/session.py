@@ -63,7 +63,7 @@ class Session:
     def __enter__(self) -> Session:
         self._scratch = Path(tempfile.mkdtemp(prefix="bench-"))
         self._reaper = subprocess.Popen(
-            [sys.executable, "-m", "bench.measure.reaper", str(self._scratch)],
+            [sys.executable, "-P", "-m", "bench.measure.reaper", str(self._scratch)],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         return self

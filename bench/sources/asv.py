@@ -19,6 +19,18 @@ PIP_NAMES = {
 }  # fmt: skip
 """Packages that conda and pip call differently."""
 
+CONDA_ONLY = (
+    "cudatoolkit",
+    "compilers",
+    "c-compiler",
+    "cxx-compiler",
+    "fortran-compiler",
+    "libblas",
+    "openblas",
+    "nomkl",
+)
+"""What conda installs and pip does not have; the suites of a project that needs one say so themselves."""
+
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|,(?=(?>\s|//[^\n]*+|/\*.*?\*/)*+[}\]])', re.DOTALL)
 
 
@@ -82,8 +94,9 @@ def requirements_of(conf_path: Path | str) -> list[str]:
     """What pip installs for the suite, whatever tool `environment_type` names.
 
     asv builds an environment for every combination of its matrix; this is the last version given of
-    each requirement, which suites list in rising order. `""` or nothing means any version, and a
-    requirement whose last version is null is left out. Raises ConfigError for a matrix of another shape.
+    each requirement, which suites list in rising order. `""` or nothing means any version. A requirement
+    whose last version is null is left out, and so is what only conda has. Raises ConfigError for a
+    matrix of another shape.
     """
     path = find_conf(conf_path)
     settings = read_conf(path)
@@ -99,7 +112,7 @@ def requirements_of(conf_path: Path | str) -> list[str]:
         if not all(version is None or isinstance(version, str) for version in chosen):
             raise ConfigError(f"{path}: versions of {name} must be texts, not {versions!r}.")
         version = chosen[-1] if chosen else ""
-        if version is not None:
+        if version is not None and not (conda and name in CONDA_ONLY):
             found.append(_requirement(name, version.strip(), conda=conda))
     return found
 

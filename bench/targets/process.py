@@ -94,7 +94,7 @@ def run_quietly(
 def _reaper(group: int) -> Iterator[None]:
     scratch = tempfile.mkdtemp(prefix="bench-reaper-")  # the reaper removes it
     reaper = subprocess.Popen(
-        [sys.executable, "-m", "bench.measure.reaper", scratch], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        [sys.executable, "-P", "-m", "bench.measure.reaper", scratch], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     assert reaper.stdin is not None

@@ -135,3 +135,8 @@ def test_a_timeout_that_a_person_gives_replaces_the_declared_ones(foreign):
     )
     (failure,) = [v["failure"] for e in json.loads(out)["experiments"] for v in e["variants"] if v["failure"]]
     assert (failure["kind"], failure["message"]) == ("timed_out", "no answer within 1.5 s; it was killed")
+
+
+def test_a_project_may_have_a_folder_that_is_called_like_the_harness(foreign):
+    foreign.write("bench/__init__.py", "raise ImportError('not ours')\n")
+    foreign("run", *PYTEST_OPTION, "--launches", "1", "--no-canary", PYTHONPATH="src")

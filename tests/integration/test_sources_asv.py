@@ -108,6 +108,11 @@ def test_timeraw_measures_the_statement_and_not_the_interpreter(arms):
     assert "No module named 'nothing_of_that_name'" in arms["kinds.timeraw_broken"].failure.message
 
 
+def test_a_timer_of_the_suites_own_is_the_clock(arms):
+    time_ = arms["kinds.OwnTimer.time_told"].measurement("time")
+    assert {sample / time_.loops for sample in time_.launches[0]} == {250e6}
+
+
 def test_parameters_may_be_any_objects(arms):
     values = [a.measurement("value").launches[0][0] for n, a in arms.items() if n.startswith("kinds.Objects")]
     assert values == [1, 2, 3, 3]
@@ -187,6 +192,7 @@ def test_requirements_are_pips_whatever_the_environment_type():
         ("conda", {"numpy": ["1.26"], "pip+six": ["1.16"]}, ["numpy==1.26.*", "six==1.16"]),
         ("rattler", {"req": {"pytables": [""]}, "env_nobuild": {"A": ["1"]}}, ["tables"]),
         ("mamba", {"numpy": ["1", None]}, []),
+        ("conda", {"numpy": [], "cudatoolkit": [], "compilers": ["1"]}, ["numpy"]),
         ("virtualenv", {"env": {"A": ["1"]}}, []),
     ],
 )

@@ -58,6 +58,7 @@ def test_a_module_that_cannot_be_collected_is_a_problem_and_the_rest_runs(found,
     [
         "test_call", "test_cases[case=10-up]", "test_cases[case=100-down]", "test_main_thread", "test_pedantic_setup",
         "test_pedantic_once", "test_around", "test_whole", "test_codspeed_name", "TestClass.test_method",
+        "TestCase.test_unit", "TestMarkedCase.test_marked",
     ],
 )  # fmt: skip
 def test_every_form_is_measured_and_its_own_asserts_hold(arms, name):
@@ -81,6 +82,8 @@ def test_notes_are_group_and_extra_info(arms):
     [
         ("test_skipped", FailureKind.SKIPPED, "set_up", "no such machine"),
         ("TestClass.test_unused", FailureKind.SKIPPED, "set_up", "never calls its benchmark fixture"),
+        ("TestMarkedCase.test_skipped_case", FailureKind.SKIPPED, "first_call", "no such case"),
+        ("test_coroutine", FailureKind.RAISED, "set_up", "async def functions are not natively supported"),
         ("test_expected", FailureKind.SKIPPED, "close", "expected to fail: known"),
         ("test_skips_late", FailureKind.SKIPPED, "first_call", "found out late"),
         ("test_fails_before", FailureKind.RAISED, "set_up", "ValueError: no data"),
@@ -123,6 +126,7 @@ def test_without_any_configuration_a_folder_and_a_file_are_enough(tmp_path):
         ("[pytest]\naddopts = --no-such-option\n", "", "unrecognized arguments: --no-such-option"),
         ("", "import nothing_of_that_name\n", "No module named 'nothing_of_that_name'"),
         ("", "import os; os._exit(9)\n", "ended by itself with exit code 9"),
+        ("", "def pytest_itemcollected(item):\n    raise KeyError('mark')\n", "a conftest.py failed: KeyError: 'mark'"),
     ],
 )
 def test_what_keeps_pytest_from_starting_is_a_problem_with_its_reason(tmp_path, ini, conftest, says):
@@ -131,6 +135,18 @@ def test_what_keeps_pytest_from_starting_is_a_problem_with_its_reason(tmp_path, 
     found = PytestSource([str(folder)]).discover(Target())
     assert found.benchmarks == ()
     assert says in found.problems[0].message
+
+
+def test_a_package_of_tests_may_be_called_like_the_harness_unless_a_module_is_too(tmp_path):
+    test = "from .data import numbers\n\ndef test_sum(benchmark):\n    assert benchmark(sum, numbers) == 3\n"
+    folder = write(tmp_path / "bench", __init__="", data="numbers = [1, 2]\n", test_speed=test)
+    for place in (folder, folder / "test_speed.py"):
+        found = PytestSource([str(place)]).discover(Target())
+        assert found.problems == ()
+        assert measure(found)["test_speed.test_sum"].failure is None
+    write(folder, model="")
+    (problem,) = PytestSource([str(folder)]).discover(Target()).problems
+    assert "is named like a module of the harness, bench.model" in problem.message
 
 
 def test_a_place_that_is_not_there_is_a_problem(tmp_path):

@@ -1,6 +1,7 @@
 """Every way of using the fixture that suites use."""
 
 import threading
+import unittest
 
 import pytest
 
@@ -116,3 +117,30 @@ def fragile():
 
 def test_fails_at_teardown(benchmark, fragile):
     benchmark(int)
+
+
+class TestCase(unittest.TestCase):
+    @pytest.fixture(autouse=True)
+    def keep(self, benchmark):
+        self.benchmark = benchmark
+
+    def setUp(self):
+        self.numbers = range(100)
+
+    def test_unit(self):
+        assert self.benchmark(sum, self.numbers) == 4950
+
+
+@pytest.mark.benchmark
+class TestMarkedCase(unittest.TestCase):
+    def test_marked(self):
+        sum(range(100))
+
+    @unittest.skip("no such case")
+    def test_skipped_case(self):
+        raise AssertionError
+
+
+@pytest.mark.benchmark
+async def test_coroutine():
+    """No plugin here runs it: what could be timed is that it was made."""

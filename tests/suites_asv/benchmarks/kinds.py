@@ -154,3 +154,15 @@ class Once:
 
 def time_raises():
     raise ZeroDivisionError("division by zero")
+
+
+class OwnTimer:
+    """Tells a quarter of a second for every call."""
+
+    told = 0.0
+
+    def timer(self):
+        return self.told
+
+    def time_told(self):
+        self.told += 0.25
