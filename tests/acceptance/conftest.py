@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -14,6 +15,11 @@ from bench.errors import Exit
 
 BENCH = str(Path(sys.executable).with_name("bench"))
 SUITES = str(Path(__file__).parents[1] / "suites")
+
+
+def heed_interrupts():
+    """A shell starts background jobs deaf to SIGINT, and what they start inherits that: a CI job may be one."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Shell:
@@ -33,7 +39,7 @@ class Shell:
     def start(self, *arguments, **variables):
         return subprocess.Popen(
             [BENCH, *arguments], cwd=self.folder, env={**self.environ, **variables}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed_interrupts,
         )  # fmt: skip
 
     def __call__(self, *arguments, code=Exit.OK, **variables):
