@@ -49,9 +49,8 @@ class Criterion:
         elif _is_names(upload) and not _superseded(upload):
             names = table(upload.json, "benchmark.json")
             depth = len(PurePath(str(names["directory_name"])).parts)
-            root = (
-                PurePath(upload.folder).parents[depth] if depth < len(PurePath(upload.folder).parts) else upload.folder
-            )
+            above = PurePath(upload.folder).parents
+            root = above[depth] if depth < len(above) else upload.folder
             yield Imported(tool="criterion", outcomes=(_from_files(upload, names),), part_of=f"criterion {root}")
 
 
