@@ -239,7 +239,7 @@ class Worker:
                 if request["untimed"]:
                     self._batch(1)
                 samples = [self._batch(loops) for _ in range(count)]
-                singles = self._singles(request["singles"])
+                singles = self._singles(request.get("singles", 0))
             finally:
                 self._enter_fifo(False)
             self._calls_s += [wall * 1e-9 / loops for wall, _ in samples]
