@@ -47,6 +47,9 @@ MOST_PROOFS = 3
 RECENT = timedelta(days=14)
 """A change that was measured longer ago is history: whoever wants to prove it compares the two commits."""
 
+SHOWN_ONLY = frozenset({"first_call", "set_up", "memory_growth"})
+"""One value a launch, which no gate judges and so no proof can settle: their changes are kept and open nothing."""
+
 LIVING = (State.OPEN, State.ACKNOWLEDGED)
 
 Minimum = Callable[[Series], float]
@@ -153,7 +156,7 @@ def settle(
 def is_sure(change: ChangePoint) -> bool:
     """Whether it may open a regression: a detector found it, or a proof confirmed a suspect."""
     answer = change.proof.answer if change.proof else None
-    return answer is Answer.CONFIRMED or not change.suspect
+    return change.series.metric.name not in SHOWN_ONLY and (answer is Answer.CONFIRMED or not change.suspect)
 
 
 def _keep_suspicious(history: History, changes: Sequence[ChangePoint], order: Mapping[str, int]) -> list[ChangePoint]:
@@ -249,7 +252,7 @@ def _ask(history: History, living: Sequence[ChangePoint], now: datetime) -> list
     for change in sorted(living, key=weight, reverse=True):
         if change.proof or change.series.suite == CANARY or change.cause is Cause.METHOD:
             continue
-        if now - change.first_changed.measured_at > RECENT:
+        if change.series.metric.name in SHOWN_ONLY or now - change.first_changed.measured_at > RECENT:
             continue
         wanted = question(change, now)
         if wanted is None or (wanted.base, wanted.head, wanted.selector, wanted.machine_fingerprint) in there:
