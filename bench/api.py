@@ -34,6 +34,9 @@ __all__ = ["HIGHER", "LOWER", "Items", "Metric", "Skip", "Work", "Wrong", "bench
 LOWER = Better.LOWER
 HIGHER = Better.HIGHER
 
+FEWEST_LAUNCHES = 5
+"""A 20 % trimmed mean of five launches drops one at each end and keeps three."""
+
 MARK = "__bench_benchmark__"
 
 
@@ -114,6 +117,7 @@ def benchmark(
     profiles: Sequence[str] = ("quick", "full"),
     threads: int = 1,
     timeout: float = 120.0,
+    launches: int | None = None,
     version: str | None = None,
 ) -> Callable[[Callable[..., Work]], Callable[..., Work]]:
     """Declare the decorated set-up function as a benchmark.
@@ -123,12 +127,15 @@ def benchmark(
     exclude: combinations that make no sense.
     requires: packages (`onnxruntime`), or `service:redis`, `device:cuda`; what is missing is SKIPPED.
     profiles: in which profiles it runs; threads: how many the work may use; timeout: seconds for
-    each phase; version: by default a hash of the function's syntax tree and of these settings.
+    each phase; launches: the most that `bench run` makes of each variant by default, at least
+    FEWEST_LAUNCHES, for work that is expensive to start (a gate makes as many as it needs); version: by default a hash of the function's syntax tree and of these settings.
 
     Raises ValueError for a declaration that contradicts itself.
     """
     axes = dict(axes or {})
     baseline = dict(baseline or {})
+    if launches is not None and launches < FEWEST_LAUNCHES:
+        raise ValueError(f"launches={launches} gives no interval; at least {FEWEST_LAUNCHES} do")
     for axis, values in axes.items():
         if not values or len(set(values)) != len(values):
             raise ValueError(f"axis {axis!r} needs one or more different values")
@@ -168,6 +175,7 @@ def benchmark(
                 profiles=tuple(profiles),
                 threads=threads,
                 timeout_s=timeout,
+                launches=launches,
             ),
         )
         return function

@@ -69,6 +69,7 @@ class Benchmark:
     profiles: tuple[str, ...] = ("quick", "full")
     threads: int = 1
     timeout_s: float = 120.0
+    launches: int | None = None  # the most that a run of a profile makes, where launches are expensive; no gate's limit
 
     def variants(self) -> tuple[Variant, ...]:
         """All points of the axes in declared order, less the excluded ones."""

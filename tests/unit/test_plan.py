@@ -3,7 +3,7 @@
 import pytest
 
 from bench.errors import Exit, SelectorError
-from bench.model import Benchmark, Target
+from bench.model import Benchmark, Policy, Target
 from bench.plan import parse, plan, select
 
 QUANT = Benchmark(
@@ -68,6 +68,18 @@ def test_each_free_point_is_an_experiment_of_its_own_with_its_baseline():
         assert experiment.baseline_of(experiment.arms[1]) is experiment.arms[0]
         assert experiment.baseline_of(experiment.arms[0]) is None
     assert experiments[0].seed != experiments[1].seed
+
+
+def test_work_that_is_expensive_to_start_gets_fewer_of_a_profiles_launches_only():
+    big = Benchmark(name="a.b", version="1", suite="a", source="m", launches=5)
+
+    def launches(**settings):
+        (experiment,) = plan([big], [], target=Target(), seed=0, **settings)
+        return experiment.policy.launches
+
+    assert [launches(profile="quick"), launches(profile="full")] == [5, 5]
+    assert launches(profile="quick", launches=9) == 9
+    assert launches(profile="quick", policy=Policy(launches=4)) == 4
 
 
 def test_without_a_baseline_all_variants_are_one_experiment():
