@@ -127,8 +127,10 @@ def benchmark(
     exclude: combinations that make no sense.
     requires: packages (`onnxruntime`), or `service:redis`, `device:cuda`; what is missing is SKIPPED.
     profiles: in which profiles it runs; threads: how many the work may use; timeout: seconds for
-    each phase; launches: the most that `bench run` makes of each variant by default, at least
-    FEWEST_LAUNCHES, for work that is expensive to start (a gate makes as many as it needs); version: by default a hash of the function's syntax tree and of these settings.
+    each phase.
+    launches: the most that `bench run` makes of each variant by default, at least FEWEST_LAUNCHES,
+    for work that is expensive to start (a gate makes as many as it needs).
+    version: by default a hash of the function's syntax tree and of these settings.
 
     Raises ValueError for a declaration that contradicts itself.
     """
