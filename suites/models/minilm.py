@@ -42,7 +42,7 @@ MODEL = "model.onnx"
 EMBEDDINGS = "embeddings.npy"
 PLAN = "operators.json"
 HERE = Path(__file__)
-GRAPH = HERE.with_name("minilm_graph.py")
+GRAPH = [HERE, HERE.with_name("minilm_graph.py"), HERE.with_name("onnx_graph.py")]
 
 
 def model_file(name: str, sha256: str) -> Path:
@@ -122,7 +122,7 @@ def graph() -> Artifact:
         minilm_graph.save(weights(), folder / MODEL)
 
     return artifact(
-        "minilm-fp32", build, sources=[HERE, GRAPH], packages=["onnx"], inputs={"weights": WEIGHTS_SHA256}
+        "minilm-fp32", build, sources=GRAPH, packages=["onnx"], inputs={"weights": WEIGHTS_SHA256}
     )  # fmt: skip
 
 

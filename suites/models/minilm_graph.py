@@ -11,37 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, checker, helper, numpy_helper, save_model
+from onnx import TensorProto
 
 from suites.models.minilm import EPSILON, HEADS, LAYERS, WIDTH
-
-OPSET = 17
-"""The last one whose ReduceMean takes its axes as an attribute, which every fusion pass understands."""
+from suites.models.onnx_graph import Graph
 
 INPUTS = ("input_ids", "position_ids", "attention_mask")
 """Positions are an input: computed inside, their length is unknown to shape inference, and fusions give up."""
 
 MASKED = -10000.0
 """Added to the scores of padding, as BERT does."""
-
-
-class Graph:
-    """Collects nodes and constants under readable names."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: dict[str, Any] = {}
-
-    def constant(self, name: str, value: Any, dtype: Any = np.float32) -> str:
-        """A named constant; the same name twice is the same constant."""
-        if name not in self.constants:
-            self.constants[name] = numpy_helper.from_array(np.array(value, dtype=dtype, order="C"), name)
-        return name
-
-    def node(self, kind: str, *inputs: str, name: str, **attributes: Any) -> str:
-        """One node with one output, which is returned."""
-        self.nodes.append(helper.make_node(kind, inputs, [name], name=f"{name}/{kind}", **attributes))
-        return name
 
 
 def save(weights: dict[str, Any], file: Path) -> None:
@@ -58,17 +37,7 @@ def save(weights: dict[str, Any], file: Path) -> None:
         hidden = _normalise(graph, weights, f"{prefix}.output.LayerNorm", shrunk, hidden)
     _pool(graph, hidden)
     free = ["batch", "length"]
-    model = helper.make_model(
-        helper.make_graph(
-            graph.nodes, "minilm-l6",
-            [helper.make_tensor_value_info(name, TensorProto.INT64, free) for name in INPUTS],
-            [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["batch", WIDTH])],
-            list(graph.constants.values()),
-        ),
-        opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8, producer_name="inference-bench",
-    )  # fmt: skip
-    checker.check_model(model, full_check=True)
-    save_model(model, str(file))
+    graph.save(file, "minilm-l6", dict.fromkeys(INPUTS, free), {"embedding": ["batch", WIDTH]}, TensorProto.INT64)
 
 
 def _embed(g: Graph, weights: dict[str, Any]) -> str:
