@@ -72,7 +72,7 @@ class ExperimentRunner:
         self,
         experiment: Experiment,
         *,
-        device: str,
+        device: str | None = None,
         enough: Enough | None = None,
     ) -> None:
         self.experiment = experiment
@@ -239,7 +239,7 @@ class ExperimentRunner:
         benchmark = self.experiment.benchmark
         answer = worker.ask(
             "set_up", slower * (START_S + benchmark.timeout_s * patience), loader=benchmark.loader,
-            source=benchmark.source, device=self._device, threads=benchmark.threads,
+            source=benchmark.source, device=self._device or sampler.arm.target.device, threads=benchmark.threads,
             requires=list(benchmark.requires), params=sampler.arm.variant.params,
         )  # fmt: skip
         return {**answer, **worker.ask("first_call", slower * benchmark.timeout_s, core=core)}
@@ -343,7 +343,7 @@ class ExperimentRunner:
 def run_experiments(
     experiments: Sequence[Experiment],
     *,
-    device: str,
+    device: str | None = None,
     path: Sequence[str],
     progress: Progress,
     finished: Finished,
@@ -353,7 +353,8 @@ def run_experiments(
 
     Experiments of one module rehearse and launch together. `finished(index, result)` is called after
     every launch with all that is known of that experiment. Returns the results and whether it was
-    interrupted (Ctrl-C, SIGTERM): then with what was known.
+    interrupted (Ctrl-C, SIGTERM): then with what was known. `device`: that of all arms, in place of
+    those of their targets.
     """
     runners: list[ExperimentRunner] = []
     interrupted = False

@@ -15,7 +15,7 @@ from bench.experiment import run_experiments
 from bench.gate import confirms_early, enough, judge, verdicts, wants_confirmation
 from bench.metrics import TAILS
 from bench.model import Arm, Benchmark, Experiment, ExperimentResult, Policy, Run, Target, Variant
-from bench.plan import ASKED_TAIL_NS
+from bench.plan import ASKED_TAIL_NS, sides
 from bench.policy import Rule, apply
 from bench.ports import Progress
 from bench.stats.sequential import LOOKS, MOST_ALWAYS_VALID
@@ -51,7 +51,7 @@ def plan_pairs(
     return [
         Experiment(
             benchmark=by_name[variant.benchmark],
-            arms=(Arm(variant=variant, target=base), Arm(variant=variant, target=head)),
+            arms=tuple(Arm(variant=variant, target=side) for side in sides(base, head, by_name[variant.benchmark])),
             policy=_with_tail(apply(rules, variant.name, policy, today or datetime.now(UTC).date())),
             seed=seed + index,
         )
@@ -77,7 +77,7 @@ class Paired:
 def measure_pairs(
     experiments: Sequence[Experiment],
     *,
-    device: str,
+    device: str | None = None,
     path: Sequence[str],
     progress: Progress,
     keep: Keep,

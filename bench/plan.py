@@ -133,6 +133,8 @@ def plan(
 ) -> list[Experiment]:
     """One experiment for each benchmark and each point of the axes that its baseline leaves free.
 
+    A benchmark that requires a device runs on it, unless the target names another one than the processor.
+
     `policy` null: that of the profile; `launches` null: those of the policy, or fewer where a
     benchmark is expensive to start.
     """
@@ -156,9 +158,22 @@ def plan(
             experiments.append(
                 Experiment(
                     benchmark=benchmark,
-                    arms=tuple(Arm(variant=v, target=target) for v in members),
+                    arms=tuple(Arm(variant=v, target=placed(target, benchmark)) for v in members),
                     policy=own,
                     seed=seed + len(experiments),
                 )
             )
     return experiments
+
+
+def placed(target: Target, benchmark: Benchmark) -> Target:
+    """The target, on the device that the benchmark requires where it names only the processor."""
+    needed = next((need.removeprefix("device:") for need in benchmark.requires if need.startswith("device:")), None)
+    return replace(target, device=needed) if needed is not None and target.device == Target().device else target
+
+
+def sides(base: Target, head: Target, benchmark: Benchmark) -> tuple[Target, Target]:
+    """Both targets of a comparison, placed; as they are where their devices differ: then that is the question."""
+    if base.device != head.device:
+        return base, head
+    return placed(base, benchmark), placed(head, benchmark)

@@ -47,7 +47,6 @@ def profile_pair(
     repetitions: int,
     seconds: float,
     seed: int,
-    device: str,
     path: Sequence[str],
     progress: Progress,
 ) -> ProfileDifference:
@@ -65,7 +64,7 @@ def profile_pair(
     with Session() as session, tempfile.TemporaryDirectory(prefix="bench-profile-") as scratch:
         for number in range(repetitions):
             core = core_of(number) if benchmark.threads == 1 else None
-            start = _Repetition(session, benchmark, arms, engine, device, path, Path(scratch) / str(number), rng, core)
+            start = _Repetition(session, benchmark, arms, engine, path, Path(scratch) / str(number), rng, core)
             if number == 0:
                 progress.rehearsing(0)
             pair, calls = start.measure(seconds, calls)
@@ -89,7 +88,6 @@ class _Repetition:
         benchmark: Benchmark,
         arms: tuple[Arm, Arm],
         engine: str,
-        device: str,
         path: Sequence[str],
         folder: Path,
         rng: random.Random,
@@ -99,7 +97,6 @@ class _Repetition:
         self._benchmark = benchmark
         self._arms = arms
         self._engine = engine
-        self._device = device
         self._path = list(path)
         self._folder = folder
         self._rng = rng
@@ -152,8 +149,9 @@ class _Repetition:
             path=self._path,
         )  # fmt: skip
         self._ask(
-            side, worker, "set_up", loader=benchmark.loader, source=benchmark.source, device=self._device,
-            threads=benchmark.threads, requires=list(benchmark.requires), params=self._arms[side].variant.params,
+            side, worker, "set_up", loader=benchmark.loader, source=benchmark.source,
+            device=self._arms[side].target.device, threads=benchmark.threads, requires=list(benchmark.requires),
+            params=self._arms[side].variant.params,
         )  # fmt: skip
         first = self._ask(side, worker, "first_call", core=self._core)
         policy = asdict(Policy())

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bench.commands._measuring import DEVICE, recording
+from bench.commands._measuring import recording
 from bench.commands._shared import note
 
 if TYPE_CHECKING:
@@ -93,8 +93,10 @@ class TargetLab:
 
         from bench.experiment import run_experiments
         from bench.model import Arm, Experiment
+        from bench.plan import sides
 
-        arms = tuple(Arm(variant=self._variant, target=self.target(name)) for name in (base, head))
+        targets = sides(self.target(base), self.target(head), self._benchmark)
+        arms = tuple(Arm(variant=self._variant, target=target) for target in targets)
         budget = None if patient else self._policy.budget_s
         policy = replace(self._policy, launches=launches, budget_s=budget)
         if launches == 1:  # exact metrics: the time is not looked at
@@ -102,7 +104,7 @@ class TargetLab:
         experiment = Experiment(benchmark=self._benchmark, arms=arms, policy=policy, seed=secrets.randbelow(2**31))
         recorder, index = self._record(), len(self._results)
         (result,), interrupted = run_experiments(
-            [experiment], device=DEVICE, path=self._source.path, progress=recorder.progress, enough=enough,
+            [experiment], path=self._source.path, progress=recorder.progress, enough=enough,
             finished=lambda _, found: recorder.keep(index, found),
         )  # fmt: skip
         self._results.append(result)

@@ -9,14 +9,11 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from bench.commands._shared import note
-from bench.measure.contract import CPU
 
 if TYPE_CHECKING:
     from bench.config import Config
     from bench.model import Environment, ExperimentResult, Failure, Revision, Run, Target
     from bench.ports import Progress, Store
-
-DEVICE = CPU
 
 
 class Recorder:

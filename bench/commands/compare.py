@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.commands._measuring import DEVICE, recording, say_problems
+from bench.commands._measuring import recording, say_problems
 from bench.commands._metrics import asked, metric_options
 from bench.commands._shared import (
     config_of,
@@ -199,7 +199,7 @@ def measured(
         target=head,
     ) as recorder:
         paired = measure_pairs(
-            experiments, device=DEVICE, path=source.path, progress=recorder.progress, keep=recorder.keep, begun=begun
+            experiments, path=source.path, progress=recorder.progress, keep=recorder.keep, begun=begun
         )
         run = recorder.store(paired.results, interrupted=paired.interrupted)
     note(f"stored as {run.key[:8]}")
@@ -234,9 +234,12 @@ def _targets(
 ) -> tuple[Target, Target]:
     from dataclasses import replace
 
-    from bench.errors import UsageError
+    from bench.commands._devices import known_device
     from bench.targets import SideSpec, age, default_base, resolve
 
+    for spec in (left, right):
+        if spec is not None and spec.device is not None:
+            known_device(spec.device)
     if left is None:
         revision = default_base(config.root)
         left = SideSpec(text=revision.commit, revision=revision.commit)
@@ -245,9 +248,6 @@ def _targets(
         resolve(s, project=config.root, cache=config.cache, python=python, requirements=requirements, say=note)
         for s in (left, right)
     )
-    for side in (base, head):
-        if side.device != "cpu":
-            raise UsageError(f"device:{side.device}: this bench measures on the cpu only; leave the device out.")
     if base.label == head.label:
         head = replace(head, label=f"{head.label} again")
     return base, head

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.commands._measuring import DEVICE, progress_of, say_problems
+from bench.commands._measuring import progress_of, say_problems
 from bench.commands._shared import config_of, note, suites_option, width, write
 from bench.commands._sources import requirements_for, revision_named, source_of, source_options
 
@@ -86,6 +86,7 @@ def _measure(
 
     from bench.commands._selecting import one_variant
     from bench.model import Arm
+    from bench.plan import sides
     from bench.profiling import profile_pair
     from runners.lock import machine_lock
 
@@ -100,17 +101,21 @@ def _measure(
     with ExitStack() as stack:
         progress = progress_of(stack)
         stack.enter_context(machine_lock(on_wait=progress.message))
+        base_target, head_target = sides(left, right, benchmark)
         return profile_pair(
-            benchmark, (Arm(variant=variant, target=left), Arm(variant=variant, target=right)), engine=engine,
-            repetitions=repetitions, seconds=seconds, device=DEVICE, path=source.path, progress=progress,
+            benchmark, (Arm(variant=variant, target=base_target), Arm(variant=variant, target=head_target)),
+            engine=engine, repetitions=repetitions, seconds=seconds, path=source.path, progress=progress,
             seed=secrets.randbelow(2**31) if seed is None else seed,
         )  # fmt: skip
 
 
 def _target(config: Config, text: str, python: str | None, requirements: list[str]) -> Target:
+    from bench.commands._devices import known_device
     from bench.targets import parse_side, resolve
 
     side = parse_side(text, project=config.root)
+    if side.device is not None:
+        known_device(side.device)
     return resolve(
         side, project=config.root, cache=config.cache, python=python, requirements=requirements, say=note
     )  # fmt: skip

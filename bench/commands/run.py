@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.commands._measuring import DEVICE, recording, say_problems
+from bench.commands._measuring import recording, say_problems
 from bench.commands._metrics import asked, metric_options
 from bench.commands._shared import (
     config_of,
@@ -24,7 +24,7 @@ from bench.commands._sources import discover, source_of, source_options, target_
 
 if TYPE_CHECKING:
     from bench.errors import Exit
-    from bench.model import Run
+    from bench.model import Run, Target
 
 
 @click.command("run")
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "--canary/--no-canary", default=None, help="Fixed work that tells whether the machine moved (default: on)."
 )
+@click.option("--device", metavar="NAME", help="What to compute on (default: cpu, or what a benchmark requires).")
 @click.option("--tag", "tags", multiple=True, help="What people call this machine; may be repeated.")
 def command(
     selectors: tuple[str, ...],
@@ -52,6 +53,7 @@ def command(
     launches: int | None,
     seed: int | None,
     canary: bool | None,
+    device: str | None,
     tags: tuple[str, ...],
     **options: Any,
 ) -> Exit:
@@ -72,7 +74,7 @@ def command(
     config = config_of(suites=suites, database=database, profile=profile, tags=tags, canary=canary)
     policy = asked(POLICIES[config.profile], options)
     with opened(config) as store:  # an unusable database is found out before anything is measured
-        source, target = source_of(config, options), target_of(config, python, options)
+        source, target = source_of(config, options), _on(target_of(config, python, options), device)
         found = discover(source, target, selectors)
         say_problems(found.problems)
         seed = secrets.randbelow(2**31) if seed is None else seed
@@ -97,11 +99,19 @@ def command(
             target=target,
         ) as recorder:
             results, interrupted = run_experiments(
-                experiments, device=DEVICE, path=path, progress=recorder.progress, finished=recorder.keep
+                experiments, path=path, progress=recorder.progress, finished=recorder.keep
             )
             run = recorder.store(results, interrupted=interrupted)
         _show(run, json_file, tail=show_tail)
     return _exit_code(run)
+
+
+def _on(target: Target, device: str | None) -> Target:
+    from dataclasses import replace
+
+    from bench.commands._devices import known_device
+
+    return target if device is None else replace(target, device=known_device(device))
 
 
 def _show(run: Run, json_file: str | None, *, tail: bool) -> None:

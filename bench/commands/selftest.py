@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.commands._measuring import DEVICE, recording
+from bench.commands._measuring import recording
 from bench.commands._shared import config_of, database_option, note, opened, write
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ def command(workloads: tuple[str, ...], quick: bool, repeat: int, database: str 
     source = NativeSource([_place()])
     experiments = _plan(source, selectors, percents)
     with opened(config) as store, recording(config, store, profile=PROFILE, source=SOURCE, revision=None) as recorder:
-        paired = measure_pairs(
-            experiments, device=DEVICE, path=source.path, progress=recorder.progress, keep=recorder.keep
-        )
+        paired = measure_pairs(experiments, path=source.path, progress=recorder.progress, keep=recorder.keep)
         run = recorder.store(paired.results, interrupted=paired.interrupted)
     found = trials(run)
     wrong = mistakes(found)

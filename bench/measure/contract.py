@@ -17,7 +17,10 @@ from bench.api import Items, Skip, Work, Wrong
 if TYPE_CHECKING:
     from bench.ports import Device
 
-CPU = "runners.devices.cpu:Cpu"
+DEVICES = "runners.devices"
+"""Where names of devices are looked up: a module each, which holds its class as `DEVICE`."""
+
+CPU = "cpu"
 """The device that every machine has."""
 
 
@@ -29,19 +32,32 @@ class Told(Exception):  # noqa: N818 - a report, not a mistake
         self.printed = printed
 
 
-def device_of(spec: str, threads: int) -> Device:
-    """The device `module:class`, with so many threads."""
-    module, _, name = spec.partition(":")
-    device: Device = getattr(importlib.import_module(module), name)(threads)
-    return device
+def device_of(name: str, threads: int) -> Device:
+    """The device of that name, with so many threads: `cuda`, or one of several as `openvino:NPU`.
+
+    A class of another module is `module:class`. Raises Skip, with what to do, when the device is not here.
+    """
+    kind, _, part = name.partition(":")
+    module = f"{DEVICES}.{kind.replace('-', '_')}"
+    if "." not in kind and _is_installed(module):
+        make = importlib.import_module(module).DEVICE
+        device: Device = make(threads, part) if part else make(threads)
+        return device
+    if not part:
+        raise Skip(f"there is no device called {name}")
+    made: Device = getattr(importlib.import_module(kind), part)(threads)
+    return made
 
 
 def require(needs: Iterable[str], device: str) -> None:
-    """Raises Skip, with what to do, when something that a benchmark `requires` is not here."""
+    """Raises Skip, with what to do, when something that a benchmark `requires` is not here.
+
+    A device's name also stands for each of its kind: `openvino` for `openvino:NPU`.
+    """
     for need in needs:
         kind, _, name = need.partition(":")
-        if kind == "device" and name != device:
-            raise Skip(f"needs the device {name}; this worker runs on {device}")
+        if kind == "device" and name != device and not device.startswith(f"{name}:"):
+            raise Skip(f"needs the device {name}; this worker runs on {device} (choose with --device {name})")
         if kind == "service" and f"BENCH_{name.upper()}_URL" not in os.environ:
             raise Skip(f"needs the service {name}: start one and give its address in BENCH_{name.upper()}_URL")
         if ":" not in need and not _is_installed(need):

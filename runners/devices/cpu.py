@@ -17,3 +17,6 @@ class Cpu:
 
     def synchronize(self) -> None:
         """Nothing is ever pending."""
+
+
+DEVICE = Cpu

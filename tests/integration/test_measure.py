@@ -279,3 +279,23 @@ def test_a_worker_that_is_asked_after_its_death_answers_with_a_failure():
         os.kill(worker.pid, 9)
         with pytest.raises(ArmFailed, match="SIGKILL"):
             worker.ask("memory", 5.0)
+
+
+def test_a_benchmark_whose_device_is_not_here_is_skipped(tmp_path):
+    """Without asking for a device: the benchmark's own is looked for."""
+    code = (
+        "from bench.api import *\n@benchmark(requires=('device:cuda:99',))\ndef gpu(device):\n    'None has 100.'\n"
+        "    return Work(run=int)\n@benchmark(requires=('device:null',))\ndef nothing(device):\n"
+        "    'Our own cost.'\n    return Work(run=int, notes={'device': device.name})\n"
+    )
+    (tmp_path / "gpus.py").write_text(code, encoding="utf-8")
+    source = NativeSource([str(tmp_path)])
+    found = source.discover(Target())
+    experiments = plan(found.benchmarks, (), profile="quick", target=Target(), seed=1, launches=1)
+    results, _ = run_experiments(
+        experiments, path=source.path, progress=SilentProgress(), finished=lambda index, result: None
+    )
+    gpu, nothing = (result.results[0] for result in results)
+    assert (gpu.arm.target.device, gpu.failure.kind) == ("cuda:99", FailureKind.SKIPPED)
+    assert gpu.failure.message.startswith("needs the device cuda:99: ")
+    assert (nothing.arm.target.device, nothing.notes, nothing.failure) == ("null", {"device": "null"}, None)

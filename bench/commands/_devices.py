@@ -1,0 +1,23 @@
+"""Devices by name: the modules of runners.devices."""
+
+from __future__ import annotations
+
+
+def device_names() -> list[str]:
+    """All that a benchmark can be asked to run on, the processor first; whether one is here tells its worker."""
+    import pkgutil
+
+    from runners import devices
+
+    names = {module.name.replace("_", "-") for module in pkgutil.iter_modules(devices.__path__)}
+    return ["cpu", *sorted(name for name in names - {"cpu"} if not name.startswith("-"))]
+
+
+def known_device(name: str) -> str:
+    """The name as it is. Raises UsageError for a device that nobody wrote."""
+    from bench.errors import UsageError
+
+    known = device_names()
+    if name.partition(":")[0].replace("_", "-") not in known:
+        raise UsageError(f"there is no device {name!r}; there are {', '.join(known)}.")
+    return name
