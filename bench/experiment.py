@@ -148,7 +148,13 @@ class ExperimentRunner:
             return instructions(folder, count)
 
     def _freeze(self) -> None:
-        """One variant has one number of loops and samples, whichever target it runs at."""
+        """One variant has one number of loops and samples, whichever target it runs at.
+
+        A first call is a sample only where all arms say so: a slower first call alone is no slower call.
+        """
+        alike = all(sampler.first for sampler in self._arms if sampler.failure is None)
+        for sampler in self._arms:
+            sampler.first = alike
         first: dict[str, Sampler] = {}
         for sampler in self._arms:
             if sampler.failure is None:
@@ -242,7 +248,7 @@ class ExperimentRunner:
             source=benchmark.source, device=self._device or sampler.arm.target.device, threads=benchmark.threads,
             requires=list(benchmark.requires), params=sampler.arm.variant.params,
         )  # fmt: skip
-        return {**answer, **worker.ask("first_call", slower * benchmark.timeout_s, core=core)}
+        return {**answer, **worker.ask("first_call", slower * benchmark.timeout_s, core=core, sample=sampler.first)}
 
     def _rehearse(self, sampler: Sampler, parents: Parents) -> None:
         benchmark, policy = self.experiment.benchmark, self.experiment.policy

@@ -42,6 +42,7 @@ class Sampler:
     rounds: int = 1
     call_ns: int = 0
     singles: int = 0
+    first: bool = False  # the first call of a launch is its sample
     items: float = 1.0
     notes: dict[str, str] = field(default_factory=dict)
     size_bytes: int | None = None
@@ -54,12 +55,12 @@ class Sampler:
     def plan(self, chosen: Mapping[str, Any]) -> None:
         """Take what the calibration chose."""
         self.loops, self.samples, self.rounds = chosen["loops"], chosen["samples"], chosen["rounds"]
-        self.call_ns, self.singles = chosen["call_ns"], chosen["singles"]
+        self.call_ns, self.singles, self.first = chosen["call_ns"], chosen["singles"], chosen["first"]
 
     def plan_like(self, other: Sampler, *, loops: int = 0) -> None:
         """One variant has one plan, whichever target it runs at. `loops`: of a comparison that is continued; 0: own."""
         self.loops, self.samples, self.rounds = loops or other.loops, other.samples, other.rounds
-        self.call_ns, self.singles = other.call_ns, other.singles
+        self.call_ns, self.singles, self.first = other.call_ns, other.singles, other.first
 
     @property
     def untimed(self) -> bool:

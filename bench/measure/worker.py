@@ -62,7 +62,8 @@ class Worker:
         self._device: Any = None
         self._fifo = False
         self._closed = False
-        self._only: list[tuple[int, int]] = []  # the sample of work that runs once, until a round takes it
+        self._only: list[tuple[int, int]] = []  # the first call, where it is the sample, until a round takes it
+        self._opening = (self._energy.read(), read_counters(), 0)  # of that call: energy, counters, wall ns
         self._calls_s: list[float] = []  # seconds per call, for drivers that want to know
 
     def serve(self) -> None:
@@ -174,7 +175,7 @@ class Worker:
         }
 
     def do_first_call(self, request: Message) -> Message:
-        """Pin to the launch's core and time the first call."""
+        """Pin to the launch's core and time the first call. `sample`: it is all that will be measured."""
         if request["core"] is not None:
             with suppress(OSError, AttributeError):
                 os.sched_setaffinity(0, {request["core"]})
@@ -184,11 +185,14 @@ class Worker:
         clock = work.clock or self._clock
         if work.prepare is not None:
             work.prepare()
+        if sample := work.once or request.get("sample", False):
+            self._elevate(fifo=False)
+        self._opening = (self._energy.read(), read_counters(), self._clock.wall())
         cpu_start, start = clock.cpu(), clock.wall()
         self._first = work.run()
         self._device.synchronize()
         first_ns = clock.wall() - start
-        if work.once:
+        if sample:
             self._only = [(first_ns, clock.cpu() - cpu_start)]
             self._calls_s.append(first_ns * 1e-9)
         # Objects of the set-up are garbage to nobody: collections caused by the call then cost
@@ -229,9 +233,9 @@ class Worker:
     def do_round(self, request: Message) -> Message:
         """Take the samples of one round after one untimed call."""
         loops, count = request["loops"], request["samples"]
-        energy, before = self._energy.read(), read_counters()
-        start = self._clock.wall()
-        if self._ready().once:
+        energy, before, start = self._energy.read(), read_counters(), self._clock.wall()
+        if self._only or self._ready().once:
+            energy, before, start = self._opening
             samples, singles, self._only = self._only, [], []
         else:
             self._enter_fifo(True)

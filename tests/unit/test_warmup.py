@@ -43,6 +43,14 @@ def test_a_very_long_call_is_not_repeated_to_calibrate():
     assert made == [1]
 
 
+@pytest.mark.parametrize(
+    ("first_ns", "call_ns", "is_sample"),
+    [(1_010_000_000, 1_000_000_000, True), (1_030_000_000, 1_000_000_000, False), (500_000_000, 500_000_000, False)],
+)
+def test_a_first_call_is_a_sample_where_it_is_long_and_no_slower_than_the_second(first_ns, call_ns, is_sample):
+    assert calibrate(steady(call_ns), POLICY, first_call_ns=first_ns).first is is_sample
+
+
 def test_a_slow_first_call_alone_does_not_make_a_call_long():
     found = calibrate(steady(1000), POLICY, first_call_ns=5_000_000_000)
     assert found.loops >= 1000
