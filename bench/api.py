@@ -125,7 +125,8 @@ def benchmark(
     axes: name → values; the function takes `device` and then the axes by name.
     baseline: the axis values of the variant that others are compared with.
     exclude: combinations that make no sense.
-    requires: packages (`onnxruntime`), or `service:redis`, `device:cuda`; what is missing is SKIPPED.
+    requires: packages (`onnxruntime`), or `device:cuda`; what is missing is SKIPPED. Whether a server
+    can be had only the set-up finds out, which then raises Skip.
     profiles: in which profiles it runs; threads: how many the work may use; timeout: seconds for
     each phase.
     launches: the most that `bench run` makes of each variant by default, at least FEWEST_LAUNCHES,
@@ -145,6 +146,8 @@ def benchmark(
         for axis, value in rule.items():
             if axis not in axes or value not in axes[axis]:
                 raise ValueError(f"{axis}={value!r} is not a point of the axes {axes}")
+    if odd := [need for need in requires if ":" in need and not need.startswith("device:")]:
+        raise ValueError(f"requires={odd[0]!r} is neither a package nor a device: ask for it in the set-up (Skip)")
     taken = {m.name for m in HARNESS_METRICS}
     for metric in metrics:
         if metric.name in taken:

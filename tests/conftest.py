@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -57,10 +58,18 @@ def _chromium_problem() -> str:
     return ""
 
 
+def _binary_problem(*names: str) -> Callable[[], str]:
+    """A check whether servers that tests start themselves are installed."""
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin"
+    return lambda: next((f"{name} is not on PATH" for name in names if shutil.which(name, path=path) is None), "")
+
+
 SERVICES: dict[str, Callable[[], str]] = {
     "postgresql": _postgresql_problem,
     "chromium": _chromium_problem,
     "valgrind": missing,
+    "redis": _binary_problem("redis-server"),
+    "mariadb": _binary_problem("mariadbd", "mariadb-install-db"),
 }
 """What `@pytest.mark.service(name)` may name, and how to find out whether it is there."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -58,8 +57,6 @@ def require(needs: Iterable[str], device: str) -> None:
         kind, _, name = need.partition(":")
         if kind == "device" and name != device and not device.startswith(f"{name}:"):
             raise Skip(f"needs the device {name}; this worker runs on {device} (choose with --device {name})")
-        if kind == "service" and f"BENCH_{name.upper()}_URL" not in os.environ:
-            raise Skip(f"needs the service {name}: start one and give its address in BENCH_{name.upper()}_URL")
         if ":" not in need and not _is_installed(need):
             raise Skip(f"needs the package {need}, which is not installed (pip install 'inference-bench[all]')")
 

@@ -32,6 +32,7 @@ def test_a_declaration_becomes_a_description():
         ({"axes": {"n": (1,)}, "metrics": (Metric("time", unit="ns", better=LOWER),)}, "time"),
         ({"axes": {"n": (1,)}, "launches": 4}, "launches=4"),
         ({"axes": {"other": (1,)}}, "must take"),
+        ({"axes": {"n": (1,)}, "requires": ("service:redis",)}, "service:redis"),
     ],
 )
 def test_a_contradiction_is_refused_at_once(arguments, says):

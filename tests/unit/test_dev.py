@@ -267,4 +267,9 @@ def test_ci_installs_what_is_missing_and_requires_services(tmp_path):
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.stdout == "['test', '-x'] 1\n", done.stderr
-    assert (tmp_path / "apt.log").read_text().splitlines()[-1].endswith(" chromium valgrind")
+    assert (
+        (tmp_path / "apt.log")
+        .read_text()
+        .splitlines()[-1]
+        .endswith(" chromium valgrind redis-server mariadb-server-core")
+    )
