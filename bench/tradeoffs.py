@@ -35,7 +35,7 @@ class VariantSummary:
 
 def tradeoffs(result: ExperimentResult) -> tuple[VariantSummary, ...]:
     """A summary per arm, in declared order."""
-    return tuple(_summary(result, index) for index in range(len(result.results)))
+    return tuple(summary(result, own) for own in result.results)
 
 
 def speedup(comparison: Comparison) -> Estimate:
@@ -61,8 +61,8 @@ def absences(result: ArmResult) -> dict[str, str]:
     return known
 
 
-def _summary(result: ExperimentResult, index: int) -> VariantSummary:
-    own = result.results[index]
+def summary(result: ExperimentResult, own: ArmResult) -> VariantSummary:
+    """The summary of one of the experiment's arms."""
     baseline = result.experiment.baseline_of(own.arm)
     other = None if baseline is None else result.result(baseline)
     metrics: dict[str, Metric] = {}

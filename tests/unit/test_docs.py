@@ -16,6 +16,9 @@ import click
 import pytest
 
 from bench import compare, metrics, model, policy, profiles, suspects
+from bench.claims.document import claims_of
+from bench.claims.evidence import answers
+from bench.claims.words import Finding
 from bench.cli import bench as cli
 from bench.commands.selftest import _document as selftest_document
 from bench.config import SETTINGS, load_config
@@ -23,6 +26,7 @@ from bench.errors import Exit
 from bench.metrics import TIME
 from bench.model import Target
 from bench.reports.bisection import bisection_json
+from bench.reports.claims import claims_json
 from bench.reports.json import JsonReport
 from bench.reports.profile import profile_json
 from bench.selftest import Trial, rates
@@ -378,6 +382,15 @@ def test_the_reference_has_every_field_of_the_self_test():
     text = section(REFERENCE, "Self-test: `bench-selftest`") + section(REFERENCE, "Report: `bench-report`")
     missing = keys_of(document, "found") - {10, "10"} - named(text)
     assert not missing, f"docs/reference.md, Self-test, lacks {missing}"
+
+
+def test_the_reference_has_every_field_of_the_claims():
+    document = json.loads(claims_json(answers(claims_of(["suites"], ROOT), [make_run()]), "fingerprint"))
+    text = section(REFERENCE, "Claims: `bench-claims`") + section(REFERENCE, "Report: `bench-report`")
+    found = {word.strip() for row in rows(text) for word in row.split(",")} | named(text)
+    missing = keys_of(document, "counts") - found - {finding.value for finding in Finding}
+    assert not missing, f"docs/reference.md, Claims, lacks {missing}"
+    assert {finding.value for finding in Finding} <= found
 
 
 def test_the_reference_has_every_field_of_a_bisection():

@@ -1,0 +1,234 @@
+"""Stored runs → readings → answers. The figures are those of bench.tradeoffs, to the last digit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
+
+from bench.claims.judging import combine, judge
+from bench.claims.words import Answer, Claim, Finding, Kind, Origin, Probe, Reading, Stated, Take
+from bench.compare import compare_results
+from bench.metrics import Metric
+from bench.model import ArmResult, Comparison, Estimate, ExperimentResult, FailureKind, Run
+from bench.reports.format import interval, is_share
+from bench.tradeoffs import speedup, summary
+
+UNITS = {
+    "ns": {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9},
+    "B": {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9},
+    "1/s": {"/s": 1.0, "k/s": 1e3, "M/s": 1e6, "GB/s": 1e9},
+}
+"""Unit of a metric → units in which a value may be stated → their size."""
+
+NO_RUN = "no stored run of this machine holds it"
+NO_EXPERIMENT = "no experiment of the suites tests it"
+TOO_FEW = "too few launches for an interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an arm was found."""
+
+    run: Run
+    experiment: ExperimentResult
+    arm: ArmResult
+
+
+def answers(claims: Sequence[Claim], runs: Iterable[Run]) -> tuple[Answer, ...]:
+    """Every claim with its answer. `runs` newest first, of one machine; no more are taken than are needed.
+
+    A probe is read from the newest run that measured all of its variants, or says why it could not.
+    """
+    probes = list(dict.fromkeys(probe for claim in claims for probe in claim.probes))
+    found: dict[Probe, Reading] = {}
+    waiting = [probe for probe in probes if probe not in found]
+    for run in runs if waiting else ():
+        places = _places(run)
+        for probe in waiting:
+            if (reading := _reading(probe, places)) is not None:
+                found[probe] = reading
+        waiting = [probe for probe in waiting if probe not in found]
+        if not waiting:
+            break
+    return tuple(_answer(claim, found) for claim in claims)
+
+
+def _answer(claim: Claim, found: dict[Probe, Reading]) -> Answer:
+    if claim.kind is Kind.FACT:
+        return Answer(claim=claim, finding=Finding.CONFIRMED if claim.holds else Finding.WRONG)
+    if claim.kind is Kind.HARDWARE:
+        return Answer(claim=claim, finding=Finding.NOT_MEASURABLE, reason=f"needs {claim.needs}")
+    if claim.kind is Kind.COUNTED:
+        return _counted(claim)
+    readings = tuple(_final(found.get(probe) or _missing(probe), claim.needs) for probe in claim.probes)
+    judged = [reading for reading in readings if reading.judged]
+    finding = combine([reading.finding for reading in judged], some=claim.some)
+    missing = [reading for reading in judged if reading.found is None]
+    reason = f"{len(missing)} of {len(judged)} experiments have no value here" if missing else ""
+    if not judged:
+        reason = NO_EXPERIMENT
+    if finding is Finding.NOT_MEASURABLE:
+        reason = f"needs {claim.needs}" if claim.needs else missing[0].reason
+    return Answer(claim=claim, finding=finding, readings=readings, reason=reason)
+
+
+def _counted(claim: Claim) -> Answer:
+    assert claim.count is not None
+    assert claim.stated is not None
+    module, _, name = claim.count.partition(":")
+    value = float(getattr(import_module(module), name)())
+    right = claim.stated.low <= value <= claim.stated.high
+    finding = Finding.CONFIRMED if right else Finding.WRONG
+    reading = Reading(
+        label=f"counted by {claim.count}", finding=finding, found=Estimate(value=value, note="exact"),
+        unit=claim.stated.unit,
+    )  # fmt: skip
+    return Answer(claim=claim, finding=finding, readings=(reading,))
+
+
+def _missing(probe: Probe) -> Reading:
+    return Reading(label=probe.label, finding=Finding.NOT_MEASURED, reason=NO_RUN, judged=probe.judged)
+
+
+def _final(reading: Reading, needs: str) -> Reading:
+    """What nobody measured on a machine that lacks what it needs is not measurable here."""
+    if reading.found is None and needs and reading.finding is Finding.NOT_MEASURED and reading.origin is None:
+        return replace(reading, finding=Finding.NOT_MEASURABLE, reason=f"needs {needs}")
+    return reading
+
+
+def _places(run: Run) -> dict[str, list[Place]]:
+    """Variant name → where it was measured: experiments of variants, not of targets, and not what had no turn."""
+    found: dict[str, list[Place]] = {}
+    for experiment, arm in run.arms():
+        if len({a.target.label for a in experiment.experiment.arms}) > 1 or experiment.experiment.policy.gate:
+            continue
+        if arm.failure is None or arm.failure.kind is not FailureKind.UNMEASURED:
+            found.setdefault(arm.arm.variant.name, []).append(Place(run, experiment, arm))
+    return found
+
+
+def _reading(probe: Probe, places: dict[str, list[Place]]) -> Reading | None:
+    """Null where this run does not hold what the probe names."""
+    if any(name not in places for name in probe.variants):
+        return None
+    heads = [places[name][0] for name in probe.heads]
+    base = _base(probe, heads[0], places)
+    run = heads[0].run
+    origin = Origin(run=run.key, at=run.started_at, machine=run.machine.label, profile=run.profile)
+    for place in (*heads, *([base] if base else [])):
+        if place.arm.failure is not None:
+            failure = place.arm.failure
+            skipped = failure.kind is FailureKind.SKIPPED
+            reason = f"{place.arm.arm.variant.name} {'was skipped' if skipped else failure.kind.value}: "
+            return Reading(
+                label=probe.label, reason=reason + failure.message, origin=origin, judged=probe.judged,
+                finding=Finding.NOT_MEASURABLE if skipped else Finding.NOT_MEASURED,
+            )  # fmt: skip
+    taken = _take(probe, heads, base)
+    if isinstance(taken, str):
+        return Reading(
+            label=probe.label, finding=Finding.NOT_MEASURED, reason=taken, origin=origin, judged=probe.judged
+        )
+    estimate, detail = taken
+    return Reading(
+        label=probe.label, finding=judge(estimate, probe.stated), found=estimate, unit=probe.stated.unit,
+        detail=detail, origin=origin, judged=probe.judged,
+    )  # fmt: skip
+
+
+def _base(probe: Probe, head: Place, places: dict[str, list[Place]]) -> Place | None:
+    """The base of a comparison, from the head's own experiment where it is there: only those are pairs."""
+    if probe.stated.take in (Take.VALUE, Take.GROWTH):
+        return None
+    if probe.base is None:
+        arm = head.experiment.experiment.baseline_of(head.arm.arm)
+        return None if arm is None else Place(head.run, head.experiment, head.experiment.result(arm))
+    here = [place for place in places[probe.base] if place.experiment is head.experiment]
+    return (here or places[probe.base])[0]
+
+
+def _take(probe: Probe, heads: Sequence[Place], base: Place | None) -> tuple[Estimate, str] | str:
+    """(the value in the unit that was stated, what it was made of), or why there is none."""
+    stated = probe.stated
+    values = [summary(place.experiment, place.arm) for place in heads]
+    for place, found in zip(heads, values, strict=True):
+        if stated.metric not in found.estimates:
+            why = found.absent.get(stated.metric, "it was not reported")
+            return f"{place.arm.arm.variant.name} has no {stated.metric}: {why}"
+    metric = values[0].metrics[stated.metric]
+    if stated.take is Take.GROWTH:
+        return _growth(probe, heads, [v.estimates[stated.metric] for v in values])
+    if stated.take is Take.VALUE:
+        estimate = values[0].estimates[stated.metric]
+        return _checked(_scaled(estimate, _factor(metric, stated)), interval(estimate, metric))
+    if base is None:
+        return f"{probe.heads[0]} has no baseline to compare with"
+    paired = base.experiment is heads[0].experiment
+    known = compare_results(base.arm, heads[0].arm, paired=paired)
+    comparison = next((c for c in known if c.metric.name == stated.metric), None)
+    if comparison is None:
+        return f"{base.arm.arm.variant.name} has no {stated.metric}"
+    detail = f"{interval(comparison.base, metric)} → {interval(comparison.head, metric)}"
+    return _checked(_compared(comparison, stated), detail if paired else f"{detail}, not paired")
+
+
+def _compared(comparison: Comparison, stated: Stated) -> Estimate:
+    change = comparison.change
+    if stated.take is Take.DIFFERENCE:
+        if comparison.relative:
+            # Two exact values: their difference needs no interval.
+            change = replace(change, value=comparison.head.value - comparison.base.value, low=None, high=None)
+        return _scaled(change, _factor(comparison.metric, stated))
+    if not comparison.relative:  # a share of items: the ratio of the two, without an interval
+        ratio = comparison.head.value / comparison.base.value if comparison.base.value else math.nan
+        change = Estimate(value=ratio, n=change.n, note="no interval for a ratio of shares")
+    if stated.take is Take.SPEEDUP:
+        return speedup(replace(comparison, change=change))
+    return change if stated.take is Take.RATIO else _mapped(change, lambda ratio: 100 * (1 - ratio))
+
+
+def _checked(estimate: Estimate, detail: str) -> tuple[Estimate, str] | str:
+    """Nothing that varies is judged without an interval."""
+    if estimate.low is None and estimate.note not in ("exact", ""):
+        return estimate.note or TOO_FEW
+    if not math.isfinite(estimate.value):
+        return "a value is zero"
+    return estimate, detail
+
+
+def _growth(probe: Probe, heads: Sequence[Place], values: Sequence[Estimate]) -> tuple[Estimate, str] | str:
+    """Least-squares slope of log(value) over log(axis); its interval is that of the values, carried through."""
+    assert probe.along is not None
+    if any(v.low is None or v.high is None or v.low <= 0 for v in values):
+        return TOO_FEW
+    sizes = [float(place.arm.arm.variant.params[probe.along]) for place in heads]
+    x = [math.log(size) for size in sizes]
+    centre = sum(x) / len(x)
+    spread = sum((a - centre) ** 2 for a in x)
+    weights = [(a - centre) / spread for a in x]
+    slope = sum(w * math.log(v.value) for w, v in zip(weights, values, strict=True))
+    halves = [math.log((v.high or v.value) / (v.low or v.value)) / 2 for v in values]
+    half = math.sqrt(sum((w * h) ** 2 for w, h in zip(weights, halves, strict=True)))
+    detail = f"fitted over {probe.along} {sizes[0]:g}–{sizes[-1]:g}"
+    return Estimate(value=slope, low=slope - half, high=slope + half, n=min(v.n for v in values)), detail
+
+
+def _factor(metric: Metric, stated: Stated) -> float:
+    """By what a value of the metric is multiplied to be in the stated unit."""
+    if is_share(metric) or (metric.unit == "1" and stated.unit in ("%", "pp")):
+        return 100.0
+    return 1.0 / UNITS.get(metric.unit, {}).get(stated.unit, 1.0)
+
+
+def _scaled(estimate: Estimate, factor: float) -> Estimate:
+    return _mapped(estimate, lambda value: value * factor)
+
+
+def _mapped(estimate: Estimate, change: Callable[[float], float]) -> Estimate:
+    ends: list[Any] = sorted(change(end) for end in (estimate.low, estimate.high) if end is not None)
+    low, high = ends if len(ends) == 2 else (None, None)
+    return replace(estimate, value=change(estimate.value), low=low, high=high)
