@@ -91,6 +91,8 @@ class Work:
     clock: what reads wall and CPU time where the work happens in another process.
     peak_bytes: largest resident memory where the work happens in another process.
     skips: exceptions of `run` that mean SKIPPED.
+    kind: `real`, `emulated` or `estimated`; null: the device's. What is not real is called once and checked,
+    and has metrics of its own but no time: the harness could only time the emulator.
     """
 
     run: Callable[[], Any]
@@ -105,6 +107,7 @@ class Work:
     clock: Clock | None = None
     peak_bytes: Callable[[], int] | None = None
     skips: tuple[type[BaseException], ...] = ()
+    kind: str | None = None
 
 
 def benchmark(

@@ -97,12 +97,12 @@ class ExperimentRunner:
         fewest = first_look(policy) if policy.gate else 0
         if policy.budget_s is not None and self._spent_s >= policy.budget_s and len(self._launches) >= fewest:
             return False
-        return len(self._launches) < policy.launches and any(s.failure is None for s in self._arms)
+        return len(self._launches) < policy.launches and any(s.launched for s in self._arms)
 
     @property
     def targets(self) -> list[Target]:
-        """Where arms are that have not failed."""
-        return [s.arm.target for s in self._arms if s.failure is None]
+        """Where arms are that can be launched, or wait for their rehearsal."""
+        return [s.arm.target for s in self._arms if s.launched]
 
     def draw_hash_seed(self) -> int:
         """For a launch of this experiment alone."""
@@ -121,7 +121,7 @@ class ExperimentRunner:
     def count_instructions(self, parents_under: Callable[[Sequence[str]], Parents]) -> None:
         """One more process per arm, under callgrind. An arm that cannot be counted says why; it goes on."""
         for sampler in self._arms:
-            if sampler.failure is None:
+            if sampler.launched:
                 try:
                     sampler.instructions = self._count(sampler, parents_under)
                 except ArmFailed as failed:
@@ -165,7 +165,7 @@ class ExperimentRunner:
         """One process per arm, ABBA rounds. Returns the seconds it took, with those that an import before took."""
         start = time.monotonic()
         index = len(self._launches)
-        order = [i for i, s in enumerate(self._arms) if s.failure is None]
+        order = [i for i, s in enumerate(self._arms) if s.launched]
         self._random.shuffle(order)
         threads = self.experiment.benchmark.threads
         core = core_of(index) if threads == 1 else None
@@ -227,7 +227,7 @@ class ExperimentRunner:
         results = []
         for sampler in self._arms:
             failure = sampler.failure
-            if failure is None and not sampler.rows:
+            if sampler.launched and not sampler.rows:
                 why = "the run was interrupted before its first launch" if interrupted else "no launch was made"
                 failure = Failure(kind=FailureKind.UNMEASURED, phase="launch", message=why)
             results.append(
@@ -256,15 +256,15 @@ class ExperimentRunner:
         try:
             # Building artifacts for the first time may take far longer than loading them.
             answer = self._set_up(sampler, worker, None, patience=5.0)
-            sampler.items, sampler.notes = float(answer["items"]), answer["notes"]
-            sampler.size_bytes = answer["size_bytes"]
+            sampler.describe(answer)
             names = [m.name for m in benchmark.metrics]
             sampler.values = worker.ask("check", benchmark.timeout_s, metrics=names)["values"]
-            chosen = worker.ask(
-                "calibrate", benchmark.timeout_s, policy=asdict(policy), first_call_ns=answer["first_call_ns"]
-            )
-            sampler.plan(chosen)
-            sampler.absent = chosen["absent"]
+            if sampler.launched:
+                chosen = worker.ask(
+                    "calibrate", benchmark.timeout_s, policy=asdict(policy), first_call_ns=answer["first_call_ns"]
+                )
+                sampler.plan(chosen)
+                sampler.absent = chosen["absent"]
             # What a driven suite asserts after the measured call is part of its answer.
             worker.finish(benchmark.timeout_s)
         except BaseException:

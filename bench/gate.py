@@ -122,6 +122,8 @@ def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
     if (failed := _failed(name, base, head)) is not None:
         return failed
     found = {c.metric.name: c for c in compare_results(base, head, paired=True)}
+    if any(TIME.name in r.absent for r in result.results):
+        return _judge_timeless(result, found)
     if TIME.name not in found:
         return ArmComparison(name=name, verdict=Verdict.FAILED, reason="no launch was finished", launches=launches)
     if result.experiment.benchmark.primary != TIME.name:
@@ -154,6 +156,15 @@ def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
     return ArmComparison(
         name=name, verdict=overall, reason=reason, comparisons=comparisons, launches=launches, basis=basis,
         rule=describe(result.experiment.policy),
+    )  # fmt: skip
+
+
+def _judge_timeless(result: ExperimentResult, found: dict[str, Comparison]) -> ArmComparison:
+    """Of what is emulated or estimated on a side there are only metrics that need no launches."""
+    comparisons = tuple(_other(result, c, True) for c in found.values())
+    return ArmComparison(
+        name=result.results[1].arm.variant.name, verdict=variant_verdict([c for c in comparisons if _counts(c)]),
+        comparisons=comparisons, launches=len(result.launches), rule=EXACT_RULE,
     )  # fmt: skip
 
 

@@ -110,6 +110,10 @@ class Revision:
     committed_at: datetime | None = None
 
 
+REAL, EMULATED, ESTIMATED = KINDS = ("real", "emulated", "estimated")
+"""Whether answers come from the device itself, from a program that computes what it would, or from a compiler's
+reckoning of its cycles. Only what is real has a time."""
+
 HARNESS_VARIABLES = ("PYTHONPATH", "PYTHONHASHSEED", "PYTHONSAFEPATH", "PYTHONHOME", "BENCH_OVERLAYS")
 """Variables of a target that the harness itself decides: how a worker finds its code, no part of what is measured."""
 

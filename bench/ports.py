@@ -49,7 +49,7 @@ class Device(Protocol):
     """What a benchmark computes on. Lives in the worker."""
 
     name: str  # cpu, cuda, openvino, …
-    kind: str  # real, emulated or estimated
+    kind: str  # one of bench.model.KINDS
     threads: int
 
     def synchronize(self) -> None:

@@ -21,10 +21,12 @@ from bench.metrics import (
     Metric,
     Summary,
 )
-from bench.model import Arm, Benchmark, Failure, Measurement, Number
+from bench.model import EMULATED, ESTIMATED, REAL, Arm, Benchmark, Failure, Measurement, Number
 
 UNTIMED_LIMIT_NS = 50_000_000
 """Longest call that is made once untimed after a switch between arms: cold caches cost longer calls under 0.1 %."""
+
+ORIGINS = {EMULATED: "emulator", ESTIMATED: "machine that reckons"}
 
 ROWS = (
     TIME, CPU_TIME, SINGLE_CALL, FIRST_CALL, SET_UP, PEAK_MEMORY, MEMORY_GROWTH, ALLOCATION_PEAK, ENERGY,
@@ -50,7 +52,21 @@ class Sampler:
     absent: dict[str, str] = field(default_factory=dict)
     instructions: int | None = None
     failure: Failure | None = None
+    kind: str = REAL
     rows: dict[str, list[tuple[Number, ...]]] = field(default_factory=dict)
+
+    @property
+    def launched(self) -> bool:
+        """Whether it takes part in launches: only what is real can be timed."""
+        return self.failure is None and self.kind == REAL
+
+    def describe(self, answer: Mapping[str, Any]) -> None:
+        """Take what the set-up said of the work."""
+        self.items, self.notes, self.size_bytes = float(answer["items"]), answer["notes"], answer["size_bytes"]
+        self.kind = answer["kind"]
+        if self.kind != REAL:
+            self.notes = {**self.notes, "kind": self.kind}
+            self.absent = {TIME.name: f"{self.kind}: a time would be that of the {ORIGINS[self.kind]}"}
 
     def plan(self, chosen: Mapping[str, Any]) -> None:
         """Take what the calibration chose."""

@@ -12,10 +12,10 @@ from typing import Any
 
 from bench.api import Items, Skip
 from bench.loaders import native
-from bench.measure.contract import device_of, judge, require
+from bench.measure.contract import device_of, judge, kind_of, require
 from bench.measure.meters.time import SystemClock, prepared_batch, timed_batch
 from bench.measure.session import worker_environment
-from bench.model import Benchmark, Scalar, Target
+from bench.model import REAL, Benchmark, Scalar, Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +57,8 @@ class Ready:
         self._device = device_of(device, benchmark.threads)
         require(benchmark.requires, self._device.name)
         self.work = native.load(benchmark.source, self._device, dict(params))
+        if (kind := kind_of(self.work, self._device)) != REAL:
+            raise Skip(f"is {kind}: it has no time of its own")
         self.skips: tuple[type[BaseException], ...] = (Skip, *self.work.skips)  # of a call
         self._clock = self.work.clock or SystemClock()
 

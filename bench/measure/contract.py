@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from bench.api import Items, Skip, Work, Wrong
+from bench.model import KINDS
 
 if TYPE_CHECKING:
     from bench.ports import Device
@@ -59,6 +60,14 @@ def require(needs: Iterable[str], device: str) -> None:
             raise Skip(f"needs the device {name}; this worker runs on {device} (choose with --device {name})")
         if ":" not in need and not _is_installed(need):
             raise Skip(f"needs the package {need}, which is not installed (pip install 'inference-bench[all]')")
+
+
+def kind_of(work: Work, device: Device) -> str:
+    """Whether the work's answers are real, emulated or estimated. Raises ValueError for another word."""
+    kind = work.kind or device.kind
+    if kind not in KINDS:
+        raise ValueError(f"kind={kind!r} of the work; it is one of {', '.join(KINDS)}")
+    return kind
 
 
 def _is_installed(package: str) -> bool:

@@ -27,7 +27,7 @@ from bench.api import Items, Skip, Work, Wrong
 from bench.loaders import paths
 from bench.measure import forking
 from bench.measure.channel import Channel, Message
-from bench.measure.contract import Told, device_of, judge, require
+from bench.measure.contract import Told, device_of, judge, kind_of, require
 from bench.measure.meters.allocations import allocation_peak
 from bench.measure.meters.disturbance import read_counters
 from bench.measure.meters.energy import EnergyMeter
@@ -172,6 +172,7 @@ class Worker:
             "items": work.items,
             "size_bytes": work.size_bytes,
             "notes": {str(k): str(v) for k, v in work.notes.items()},
+            "kind": kind_of(work, self._device),
         }
 
     def do_first_call(self, request: Message) -> Message:

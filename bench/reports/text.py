@@ -11,7 +11,7 @@ from rich.markup import escape as escape_markup
 from rich.table import Table
 
 from bench.compare import RunComparison
-from bench.metrics import ALLOCATION_PEAK, ENERGY, INSTRUCTIONS, PEAK_MEMORY, SIZE, TAILS, Kind, Metric, Summary
+from bench.metrics import ALLOCATION_PEAK, ENERGY, INSTRUCTIONS, PEAK_MEMORY, SIZE, TAILS, TIME, Kind, Metric, Summary
 from bench.model import ExperimentResult, FailureKind, Run, RunStatus
 from bench.ports import RunInfo
 from bench.reports.format import (
@@ -45,7 +45,7 @@ WORDS = ("variant", "metric", "reason", "suites", "machine", "commit", "workload
 
 SPEEDUP = "speedup"
 
-ASKED = (ALLOCATION_PEAK.name, INSTRUCTIONS.name)
+ASKED = (TIME.name, ALLOCATION_PEAK.name, INSTRUCTIONS.name)
 """Metrics that somebody asked for, so that their absence is worth a line."""
 
 MISSING = "—"

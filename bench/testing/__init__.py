@@ -73,7 +73,7 @@ class FakeDevice:
     """A device that does nothing at once."""
 
     name = "fake"
-    kind = "emulated"
+    kind = "real"
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ from bench.experiment import run_experiments
 from bench.measure.session import ArmFailed, Session
 from bench.metrics import Summary
 from bench.model import FailureKind, Policy, Target, Verdict
+from bench.paired import GATE, measure_pairs, plan_pairs
 from bench.plan import plan
+from bench.reports.text import TextReport
 from bench.sources.native import NativeSource
-from bench.testing import SilentProgress
+from bench.testing import SilentProgress, make_run
 from bench.tradeoffs import tradeoffs
 
 PLACE = str(Path(__file__).parents[1] / "suites")
@@ -193,11 +196,15 @@ def test_a_killed_session_leaves_no_orphan(tmp_path):
     marker = tmp_path / "pids"
     code = f"""
 import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from dataclasses import replace
+
 from bench.experiment import run_experiments
 from bench.model import Target
+from bench.paired import GATE, measure_pairs, plan_pairs
 from bench.plan import plan
+from bench.reports.text import TextReport
 from bench.sources.native import NativeSource
-from bench.testing import SilentProgress
+from bench.testing import SilentProgress, make_run
 native = NativeSource([{PLACE!r}]); found = native.discover(Target())
 experiments = plan(found.benchmarks, ["behaviour.leaves_children"], profile="quick", target=Target(), seed=1)
 run_experiments(experiments, device={FAKE!r}, path=native.path, progress=SilentProgress(), finished=lambda i, r: None)
@@ -311,3 +318,64 @@ def test_a_benchmark_whose_device_is_not_here_is_skipped(tmp_path):
     assert (gpu.arm.target.device, gpu.failure.kind) == ("cuda:99", FailureKind.SKIPPED)
     assert gpu.failure.message.startswith("needs the device cuda:99: ")
     assert (nothing.arm.target.device, nothing.notes, nothing.failure) == ("null", {"device": "null"}, None)
+
+
+EMULATOR = """
+from bench.api import *
+
+@benchmark(axes={"place": ("cpu", "chip")}, baseline={"place": "cpu"},
+           metrics=(Metric("right", unit="1", better=HIGHER), Metric("cycles", unit="cycles", better=LOWER,
+                                                                     kind="count")))
+def net(device, place):
+    "Does the chip agree?"
+    calls = []
+    def run():
+        calls.append(1)
+        assert place == "cpu" or len(calls) == 1, "an emulator is slow: it is asked once"
+        return len(calls)
+    return Work(run=run, report=lambda _: {"right": Items([1, 1, 0]), "cycles": 7}, size_bytes=5,
+                kind=None if place == "cpu" else "emulated")
+
+@benchmark(metrics=(Metric("cycles", unit="cycles", better=LOWER, kind="count"),))
+def compiled(device):
+    "How many cycles?"
+    import os
+    return Work(run=int, report=lambda _: {"cycles": 100 + int(os.environ.get("EXTRA", 0))}, kind="estimated")
+"""
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("emulator")
+    (folder / "chip.py").write_text(EMULATOR, encoding="utf-8")
+    source = NativeSource([str(folder)])
+    return source, source.discover(Target())
+
+
+def test_what_is_emulated_has_answers_and_no_time(emulator):
+    results, _ = measure(emulator, "chip.net", launches=3)
+    cpu, chip = results[0].results
+    assert len(results[0].launches) == 3
+    assert cpu.measurement("time")
+    assert chip.failure is None
+    assert {m.metric.name for m in chip.measurements} == {"right", "cycles", "size"}
+    assert chip.notes["kind"] == "emulated"
+    assert chip.absent == {"time": "emulated: a time would be that of the emulator"}
+    _, other = tradeoffs(results[0])
+    assert set(other.comparisons) == {"right", "cycles", "size"}, "compared in what it has"
+    assert "emulated: a time would be that of the emulator" in TextReport().run(
+        replace(make_run(), experiments=results)
+    )
+
+
+def test_an_estimate_is_judged_exactly_and_never_launched(emulator):
+    native, found = emulator
+    compiled = [b for b in found.benchmarks if b.name == "chip.compiled"]
+    for extra, verdict in (("0", Verdict.UNCHANGED), ("1", Verdict.REGRESSED)):
+        experiments = plan_pairs(
+            compiled, [compiled[0].variants()], Target(), Target(label="head", variables={"EXTRA": extra}),
+            policy=GATE, seed=1,
+        )  # fmt: skip
+        found = measure_pairs(experiments, path=native.path, progress=SilentProgress(), keep=lambda index, result: None)
+        assert (found.comparisons[0].verdict, found.comparisons[0].launches) == (verdict, 0)
+        assert len(found.results) == 1, "an exact metric is not confirmed"
