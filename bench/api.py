@@ -93,6 +93,7 @@ class Work:
     skips: exceptions of `run` that mean SKIPPED.
     kind: `real`, `emulated` or `estimated`; null: the device's. What is not real is called once and checked,
     and has metrics of its own but no time: the harness could only time the emulator.
+    servers: ids of processes that answer the call: their CPU time counts as the work's own.
     """
 
     run: Callable[[], Any]
@@ -108,6 +109,7 @@ class Work:
     peak_bytes: Callable[[], int] | None = None
     skips: tuple[type[BaseException], ...] = ()
     kind: str | None = None
+    servers: tuple[int, ...] = ()
 
 
 def benchmark(

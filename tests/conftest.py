@@ -113,3 +113,34 @@ def database_url(request: pytest.FixtureRequest) -> str:
     """An empty database of each kind."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
+
+
+@pytest.fixture(scope="session")
+def private_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A Redis and a MariaDB for all tests of suites, and the folder that keeps MariaDB's template: variables.
+
+    Mark the test with both services.
+    """
+    from suites.services import mariadb, redis
+
+    with pytest.MonkeyPatch.context() as patch:
+        cache = str(tmp_path_factory.mktemp("cache"))
+        for name, value in (
+            ("BENCH_CACHE", cache),
+            (redis.VARIABLE, redis.PRIVATE),
+            (mariadb.VARIABLE, mariadb.PRIVATE),
+        ):
+            patch.setenv(name, value)
+        fast, sql = redis.serve(), mariadb.serve()
+    port = sql.address["port"]
+    yield {"BENCH_CACHE": cache, redis.VARIABLE: fast.url, mariadb.VARIABLE: f"mariadb://root@127.0.0.1:{port}"}
+    fast.close()
+    sql.close()
+
+
+@pytest.fixture
+def suite_servers(private_servers: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The addresses of `private_servers` in the environment."""
+    for name, value in private_servers.items():
+        monkeypatch.setenv(name, value)
+    return private_servers

@@ -21,7 +21,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.api import Items, Skip, Work, Wrong
 from bench.loaders import paths
@@ -34,9 +34,13 @@ from bench.measure.meters.energy import EnergyMeter
 from bench.measure.meters.instructions import mark_calls
 from bench.measure.meters.memory import peak_resident_bytes
 from bench.measure.meters.sensors import Sensors, own_cpus
+from bench.measure.meters.servers import ServedClock
 from bench.measure.meters.time import SystemClock, cost_of_timing, prepared_batch, single_calls, timed_batch
 from bench.measure.warmup import Sampling, calibrate, calls_for_tail, warm_up
 from bench.model import FailureKind, Policy
+
+if TYPE_CHECKING:
+    from bench.ports import Clock
 
 DETAIL_LINES = 12
 """Lines of a traceback that a failure keeps."""
@@ -54,6 +58,7 @@ class Worker:
         self._bare_bytes = self._import_bytes = 0
         self._import_ns = 0
         self._clock = SystemClock()
+        self._timer: Clock = self._clock  # what times the calls
         self._sensors = Sensors()
         self._energy = EnergyMeter()
         self._work: Work | None = None
@@ -167,6 +172,7 @@ class Worker:
     def _accept(self, work: Work, start_ns: int) -> Message:
         set_up_ns = self._clock.wall() - start_ns
         self._work = work
+        self._timer = work.clock or (ServedClock(work.servers) if work.servers else self._clock)
         return {
             "set_up_ns": set_up_ns,
             "items": work.items,
@@ -183,7 +189,7 @@ class Worker:
         self._sensors.follow(own_cpus())
         work = self._ready()
         _seed()
-        clock = work.clock or self._clock
+        clock = self._timer
         if work.prepare is not None:
             work.prepare()
         if sample := work.once or request.get("sample", False):
@@ -216,7 +222,7 @@ class Worker:
         policy = Policy(**request["policy"])
         sampling = calibrate(self._pace, policy, request["first_call_ns"])
         self._calls_s.append(sampling.call_ns * 1e-9)
-        cost = cost_of_timing(self._device.synchronize, (self._ready().clock or self._clock).wall)
+        cost = cost_of_timing(self._device.synchronize, self._timer.wall)
         singles, reason = calls_for_tail(sampling, policy, cost)
         return {**asdict(sampling), "singles": singles, "absent": self._absent(single_call=reason)}
 
@@ -305,7 +311,7 @@ class Worker:
         work = self._ready()
         if work.once:
             return f"the call is made once in a process, so no further one can be {done}"
-        if work.clock is not None:
+        if work.clock is not None or work.servers:
             return f"the work happens in another process, which is not {done}"
         return ""
 
@@ -325,7 +331,7 @@ class Worker:
 
     def _batch(self, loops: int) -> tuple[int, int]:
         work = self._ready()
-        clock = work.clock or self._clock
+        clock = self._timer
         if work.prepare is None:
             result = timed_batch(work.run, loops, self._device.synchronize, clock.wall, clock.cpu)
         else:
@@ -335,8 +341,7 @@ class Worker:
 
     def _singles(self, count: int) -> list[int]:
         work = self._ready()
-        wall = (work.clock or self._clock).wall
-        spans = single_calls(work.run, work.prepare, count, self._device.synchronize, wall)
+        spans = single_calls(work.run, work.prepare, count, self._device.synchronize, self._timer.wall)
         self._channel.guard()
         return spans
 

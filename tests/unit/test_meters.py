@@ -1,11 +1,15 @@
 """Single calls and allocations, on work whose cost is known."""
 
+import subprocess
+import sys
+import time
 import tracemalloc
 
 import pytest
 
 from bench.measure.meters.allocations import allocation_peak
-from bench.measure.meters.time import cost_of_timing, single_calls
+from bench.measure.meters.servers import ServedClock
+from bench.measure.meters.time import SystemClock, cost_of_timing, single_calls
 from bench.measure.warmup import TAIL_CALLS, Sampling, calls_for_tail
 from bench.model import Policy
 from bench.testing import FakeClock
@@ -67,3 +71,29 @@ def test_what_was_held_before_is_not_counted_and_tracing_ends():
 def test_the_arrays_of_numpy_count():
     numpy = pytest.importorskip("numpy")
     assert allocation_peak(lambda: numpy.ones(1_000_000), nothing) >= 8_000_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems tell no CPU time of foreign processes")
+def test_cpu_time_of_a_server_counts_and_that_of_a_sleeping_one_does_not():
+    spins, sleeps = "while True: pass", "import time; time.sleep(60)"
+    with (
+        subprocess.Popen([sys.executable, "-c", spins]) as busy,
+        subprocess.Popen([sys.executable, "-c", sleeps]) as idle,
+    ):
+        try:
+            ours, clock = SystemClock(), ServedClock([busy.pid, idle.pid])
+            alone = ServedClock([idle.pid])
+            deadline = time.monotonic() + 20
+            starts = ours.cpu(), clock.cpu(), alone.cpu()
+            while clock.cpu() - starts[1] < 50_000_000 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            own, both, asleep = ours.cpu() - starts[0], clock.cpu() - starts[1], alone.cpu() - starts[2]
+            assert both >= 50_000_000
+            assert both > 2 * own
+            assert asleep < both / 2
+        finally:
+            busy.kill()
+            idle.kill()
+    with pytest.raises(OSError, match="Invalid argument"):
+        clock.cpu()
+    assert ServedClock([busy.pid]).cpu() > 0  # who is gone at the start is left out

@@ -29,13 +29,6 @@ def _nothing_given(monkeypatch, tmp_path):
     monkeypatch.setenv("BENCH_SCRATCH", str(tmp_path))
 
 
-@pytest.fixture(scope="module")
-def _cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
 @pytest.fixture
 def clean(tmp_path):
     """Whatever a test starts is gone, and its folder too."""
@@ -93,9 +86,10 @@ def test_redis_that_is_there_is_used_and_left_as_it_was(how, monkeypatch, clean)
 
 
 @pytest.mark.service("mariadb")
-@pytest.mark.usefixtures("_cache")
-def test_mariadb_private_then_given_then_found(monkeypatch, clean):
+@pytest.mark.service("redis")
+def test_mariadb_private_then_given_then_found(private_servers, monkeypatch, clean):
     pytest.importorskip("pymysql")
+    monkeypatch.setenv("BENCH_CACHE", private_servers["BENCH_CACHE"])
     theirs = mariadb.serve()
     port = theirs.address["port"]
     assert theirs.origin == "private"
