@@ -9,9 +9,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 import streamlit as st
 
+from bench.claims.document import claims_of
+from bench.claims.evidence import answers, runs_of
+from bench.claims.words import Answer
 from bench.config import load_config
 from bench.errors import BenchError
 from bench.history import ChangePoint, Event, Series
@@ -23,6 +27,9 @@ from bench.tradeoffs import VariantSummary, tradeoffs
 from dashboard.markup import WORDS
 from dashboard.tracks import Track, track_of
 from dashboard.wording import busy_with, database_name
+
+MACHINES = 1000
+"""Newest runs whose machines can be chosen."""
 
 POINTS = 1000
 """Newest points of a series that pages show: as far back as the detector looks."""
@@ -138,6 +145,24 @@ def regression(ref: str) -> RegressionView:
     return _regression(address(), ref)
 
 
+def machines() -> dict[str, str]:
+    """Label by fingerprint of every machine that has a run, the newest run's first. Raises StoreError."""
+    found: dict[str, str] = {}
+    for info in runs(MACHINES):
+        found.setdefault(info.machine_fingerprint, info.machine_label)
+    return found
+
+
+def claims(machine: str) -> Sequence[Answer]:
+    """Every claim with what a machine's runs say of it; without a machine (empty) only facts and counts are known.
+
+    Raises ConfigError where no suites with claims are there, StoreError.
+    """
+    newest = next((info.key for info in runs(MACHINES) if info.machine_fingerprint == machine), "")
+    config = load_config()
+    return _claims(config.database, config.suites, config.root, machine, newest)
+
+
 def _missing(url: str) -> bool:
     """A SQLite file that nobody has made yet is an empty database, not an error."""
     prefix, _, path = url.partition(":///")
@@ -197,6 +222,13 @@ def _regression(url: str, ref: str) -> RegressionView:
     living = story(found, (), [c for c in every if c.superseded_by is None])
     gone = tuple(c for c in every if c.superseded_by is not None)
     return RegressionView(story=living, changes=living.changes + gone, events=tuple(history.events(found.key)))
+
+
+@st.cache_data(max_entries=8, show_spinner="Reading the runs behind the claims …")
+def _claims(url: str, suites: tuple[str, ...], root: Path, machine: str, newest: str) -> Sequence[Answer]:
+    """`newest` is the key of the machine's newest run: a newer one makes an answer stale."""
+    known = claims_of(suites, root)
+    return answers(known, runs_of(_store(url), machine, known) if newest else ())
 
 
 def sentence(error: Exception) -> str:

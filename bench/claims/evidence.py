@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -13,6 +13,7 @@ from bench.claims.words import Answer, Claim, Finding, Kind, Origin, Probe, Read
 from bench.compare import compare_results
 from bench.metrics import Metric
 from bench.model import ArmResult, Comparison, Estimate, ExperimentResult, FailureKind, Run
+from bench.ports import Store
 from bench.reports.format import interval, is_share
 from bench.tradeoffs import speedup, summary
 
@@ -22,6 +23,9 @@ UNITS = {
     "1/s": {"/s": 1.0, "k/s": 1e3, "M/s": 1e6, "GB/s": 1e9},
 }
 """Unit of a metric → units in which a value may be stated → their size."""
+
+MOST = 500
+"""Newest runs of a store that are looked at."""
 
 NO_RUN = "no stored run of this machine holds it"
 NO_EXPERIMENT = "no experiment of the suites tests it"
@@ -35,6 +39,17 @@ class Place:
     run: Run
     experiment: ExperimentResult
     arm: ArmResult
+
+
+def runs_of(store: Store, machine: str, claims: Sequence[Claim]) -> Iterator[Run]:
+    """Runs of a machine (the beginning of its fingerprint) with a suite that the claims name.
+
+    Newest first, and read one by one as they are asked for: a run with its samples is large.
+    """
+    suites = {name.partition(".")[0] for claim in claims for probe in claim.probes for name in probe.variants}
+    for info in store.runs(limit=MOST):
+        if info.machine_fingerprint.startswith(machine) and suites & set(info.suites):
+            yield store.get(info.key)
 
 
 def answers(claims: Sequence[Claim], runs: Iterable[Run]) -> tuple[Answer, ...]:
@@ -68,10 +83,8 @@ def _answer(claim: Claim, found: dict[Probe, Reading]) -> Answer:
     finding = combine([reading.finding for reading in judged], some=claim.some)
     missing = [reading for reading in judged if reading.found is None]
     reason = f"{len(missing)} of {len(judged)} experiments have no value here" if missing else ""
-    if not judged:
-        reason = NO_EXPERIMENT
-    if finding is Finding.NOT_MEASURABLE:
-        reason = f"needs {claim.needs}" if claim.needs else missing[0].reason
+    if len(missing) == len(judged):
+        reason = next((reading.reason for reading in missing), NO_EXPERIMENT)
     return Answer(claim=claim, finding=finding, readings=readings, reason=reason)
 
 
@@ -119,24 +132,26 @@ def _reading(probe: Probe, places: dict[str, list[Place]]) -> Reading | None:
     base = _base(probe, heads[0], places)
     run = heads[0].run
     origin = Origin(run=run.key, at=run.started_at, machine=run.machine.label, profile=run.profile)
+    where = heads[0].experiment.experiment.name
     for place in (*heads, *([base] if base else [])):
         if place.arm.failure is not None:
             failure = place.arm.failure
             skipped = failure.kind is FailureKind.SKIPPED
             reason = f"{place.arm.arm.variant.name} {'was skipped' if skipped else failure.kind.value}: "
             return Reading(
-                label=probe.label, reason=reason + failure.message, origin=origin, judged=probe.judged,
-                finding=Finding.NOT_MEASURABLE if skipped else Finding.NOT_MEASURED,
+                label=probe.label, reason=reason + failure.message, origin=origin, experiment=where,
+                judged=probe.judged, finding=Finding.NOT_MEASURABLE if skipped else Finding.NOT_MEASURED,
             )  # fmt: skip
     taken = _take(probe, heads, base)
     if isinstance(taken, str):
         return Reading(
-            label=probe.label, finding=Finding.NOT_MEASURED, reason=taken, origin=origin, judged=probe.judged
-        )
+            label=probe.label, finding=Finding.NOT_MEASURED, reason=taken, origin=origin, experiment=where,
+            judged=probe.judged,
+        )  # fmt: skip
     estimate, detail = taken
     return Reading(
         label=probe.label, finding=judge(estimate, probe.stated), found=estimate, unit=probe.stated.unit,
-        detail=detail, origin=origin, judged=probe.judged,
+        detail=detail, origin=origin, experiment=where, judged=probe.judged,
     )  # fmt: skip
 
 

@@ -155,6 +155,7 @@ class Reading:
     detail: str = ""  # the values behind a ratio
     reason: str = ""  # why there is no value
     origin: Origin | None = None
+    experiment: str = ""  # its name in that run
     judged: bool = True
 
 

@@ -9,16 +9,11 @@ import click
 from bench.commands._shared import config_of, database_option, load_run, opened, suites_option, write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from bench.claims.words import Claim
-    from bench.model import Run
-    from bench.ports import Store
 
 FORMATS = ("text", "markdown", "json")
-
-MOST = 500
-"""Newest runs of a machine that are looked at."""
 
 
 @click.command("claims")
@@ -49,7 +44,7 @@ def command(
     now; what no run holds is NOT MEASURED YET.
     """
     from bench.claims.document import claims_of
-    from bench.claims.evidence import answers
+    from bench.claims.evidence import answers, runs_of
     from bench.errors import Exit
     from bench.reports.claims import claims_json, claims_markdown, claims_text
 
@@ -61,7 +56,7 @@ def command(
             place, found = run.machine.fingerprint, answers(claims, [run])
         else:
             place = machine or _here(config.tags)
-            found = answers(claims, _runs(store, place, claims))
+            found = answers(claims, runs_of(store, place, claims))
     if as_json or form == "json":
         write(claims_json(found, place), output)
     else:
@@ -84,11 +79,3 @@ def _chosen(claims: Sequence[Claim], ids: Sequence[str]) -> Sequence[Claim]:
     if strange := [text for upper, text in wanted.items() if upper not in known]:
         raise UsageError(f"there is no claim {', '.join(strange)}; `bench claims` lists all.")
     return [c for c in claims if not wanted or {c.id.upper(), c.row.upper()} & wanted.keys()]
-
-
-def _runs(store: Store, machine: str, claims: Sequence[Claim]) -> Iterator[Run]:
-    """Runs of a machine, newest first, that hold a suite which the claims name. Read one by one."""
-    suites = {name.partition(".")[0] for claim in claims for probe in claim.probes for name in probe.variants}
-    for info in store.runs(limit=MOST):
-        if info.machine_fingerprint.startswith(machine) and suites & set(info.suites):
-            yield store.get(info.key)

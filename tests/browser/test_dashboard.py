@@ -96,9 +96,10 @@ def test_hostile_names_do_nothing(visit, runs):
 
 @pytest.mark.parametrize(("name", "width", "height"), [("wide", 1280, 900), ("phone", 390, 844)])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_both_pages_fit_and_talk_to_nobody_else(visit, trap, runs, theme, name, width, height):
+def test_every_page_fits_and_talks_to_nobody_else(visit, trap, runs, theme, name, width, height):
     reader = visit(theme, width, height)
-    for page, path in (("overview", "/"), ("tradeoffs", f"/tradeoffs?run={runs[0].key}&suite=quantization")):
+    pages = {"overview": "/", "tradeoffs": f"/tradeoffs?run={runs[0].key}&suite=quantization", "claims": "/claims"}
+    for page, path in pages.items():
         reader.open(path)
         if page == "tradeoffs":
             reader.points()
