@@ -20,7 +20,7 @@ CLOCK_SHARE = 0.01
 """Reading the clock may be this share of a call that is timed alone."""
 
 HUGE_NS = 800_000_000
-"""A call whose first one in a process serves as its sample, where the first is no slower than the second."""
+"""A call whose first one in a process may serve as its sample (see is_sample)."""
 
 Batch = Callable[[int], tuple[int, int]]
 """loops → (wall ns, CPU ns)."""
@@ -53,8 +53,7 @@ def calibrate(batch: Batch, policy: Policy, first_call_ns: int = 0) -> Sampling:
     if first_call_ns >= VERY_LONG_NS:
         call = max(1, batch(1)[0])
         if call >= policy.sample_ns:
-            alike = abs(first_call_ns - call) <= AGREE * call
-            return Sampling(1, *_spread(call, policy), call, first=alike and call >= HUGE_NS)
+            return Sampling(1, *_spread(call, policy), call)
     loops = 1
     while True:
         best = max(1, min(batch(loops)[0] for _ in range(3)))
@@ -62,6 +61,28 @@ def calibrate(batch: Batch, policy: Policy, first_call_ns: int = 0) -> Sampling:
             break
         loops = min(loops * 100, max(loops * 2, int(loops * policy.sample_ns / best * 1.05)))
     return Sampling(loops, *_spread(best, policy), max(1, round(best / loops)))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What one call took: wall and CPU time in ns, and how often it waited (voluntary switches, if known)."""
+
+    wall_ns: int
+    cpu_ns: int
+    waits: int | None
+
+
+def is_sample(first: Call, second: Call) -> bool:
+    """Whether the first call of a process is as good as a later one: long, and it has nothing to load.
+
+    Their CPU time tells it where others take the processor, if the first call waits no oftener than the second.
+    """
+    if second.wall_ns < HUGE_NS:
+        return False
+    steady = abs(first.wall_ns - second.wall_ns) <= AGREE * second.wall_ns
+    if steady or first.waits is None or second.waits is None:
+        return steady
+    return abs(first.cpu_ns - second.cpu_ns) <= AGREE * second.cpu_ns and first.waits <= second.waits
 
 
 def _spread(sample_ns: int, policy: Policy) -> tuple[int, int]:

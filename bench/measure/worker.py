@@ -20,7 +20,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from bench.api import Items, Skip, Work, Wrong
@@ -36,7 +36,7 @@ from bench.measure.meters.memory import peak_resident_bytes
 from bench.measure.meters.sensors import Sensors, own_cpus
 from bench.measure.meters.servers import ServedClock
 from bench.measure.meters.time import SystemClock, cost_of_timing, prepared_batch, single_calls, timed_batch
-from bench.measure.warmup import Sampling, calibrate, calls_for_tail, warm_up
+from bench.measure.warmup import Call, Sampling, calibrate, calls_for_tail, is_sample, warm_up
 from bench.model import FailureKind, Policy
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class Worker:
         self._fifo = False
         self._closed = False
         self._only: list[tuple[int, int]] = []  # the first call, where it is the sample, until a round takes it
+        self._first_cost = Call(0, 0, 0)
         self._opening = (self._energy.read(), read_counters(), 0)  # of that call: energy, counters, wall ns
         self._calls_s: list[float] = []  # seconds per call, for drivers that want to know
 
@@ -194,13 +195,16 @@ class Worker:
             work.prepare()
         if sample := work.once or request.get("sample", False):
             self._elevate(fifo=False)
+        self._first_cost = Call(0, 0, 0)
         self._opening = (self._energy.read(), read_counters(), self._clock.wall())
         cpu_start, start = clock.cpu(), clock.wall()
         self._first = work.run()
         self._device.synchronize()
         first_ns = clock.wall() - start
+        cpu_ns = clock.cpu() - cpu_start
+        self._first_cost = Call(first_ns, cpu_ns, read_counters().since(self._opening[1])["voluntary_switches"])
         if sample:
-            self._only = [(first_ns, clock.cpu() - cpu_start)]
+            self._only = [(first_ns, cpu_ns)]
             self._calls_s.append(first_ns * 1e-9)
         # Objects of the set-up are garbage to nobody: collections caused by the call then cost
         # what the call causes, not what the set-up left (p99 of an allocating call: 11 ms to 0.4 ms).
@@ -220,7 +224,16 @@ class Worker:
             sampling = Sampling(loops=1, samples=1, rounds=1, call_ns=max(1, self._only[0][0]))
             return {**asdict(sampling), "singles": 0, "absent": self._absent()}
         policy = Policy(**request["policy"])
-        sampling = calibrate(self._pace, policy, request["first_call_ns"])
+        made: list[Call] = []
+
+        def batch(loops: int) -> tuple[int, int]:
+            before = read_counters()
+            wall, cpu = self._pace(loops)
+            made.append(Call(wall, cpu, read_counters().since(before)["voluntary_switches"]))
+            return wall, cpu
+
+        sampling = calibrate(batch, policy, request["first_call_ns"])
+        sampling = replace(sampling, first=is_sample(self._first_cost, made[0]))
         self._calls_s.append(sampling.call_ns * 1e-9)
         cost = cost_of_timing(self._device.synchronize, self._timer.wall)
         singles, reason = calls_for_tail(sampling, policy, cost)

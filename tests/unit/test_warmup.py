@@ -3,7 +3,7 @@
 import pytest
 
 from bench.measure.meters.time import timed_batch
-from bench.measure.warmup import calibrate, warm_up
+from bench.measure.warmup import Call, calibrate, is_sample, warm_up
 from bench.model import Policy
 from bench.testing import FakeClock
 
@@ -43,12 +43,21 @@ def test_a_very_long_call_is_not_repeated_to_calibrate():
     assert made == [1]
 
 
+SECOND = 1_000_000_000
+
+
 @pytest.mark.parametrize(
-    ("first_ns", "call_ns", "is_sample"),
-    [(1_010_000_000, 1_000_000_000, True), (1_030_000_000, 1_000_000_000, False), (500_000_000, 500_000_000, False)],
+    ("first", "second", "found"),
+    [
+        (Call(1_010_000_000, 0, 9), Call(SECOND, SECOND, 0), True),  # the wall clock says so
+        (Call(1_300_000_000, 1_010_000_000, 2), Call(SECOND, SECOND, 2), True),  # preempted
+        (Call(1_300_000_000, 1_010_000_000, 3), Call(SECOND, SECOND, 2), False),  # waited for something
+        (Call(1_300_000_000, 1_300_000_000, 0), Call(SECOND, SECOND, 0), False),  # computed more
+        (Call(500_000_000, 500_000_000, 0), Call(500_000_000, 500_000_000, 0), False),  # cheap to repeat
+    ],
 )
-def test_a_first_call_is_a_sample_where_it_is_long_and_no_slower_than_the_second(first_ns, call_ns, is_sample):
-    assert calibrate(steady(call_ns), POLICY, first_call_ns=first_ns).first is is_sample
+def test_a_first_call_is_a_sample_where_it_is_long_and_as_good_as_the_second(first, second, found):
+    assert is_sample(first, second) is found
 
 
 def test_a_slow_first_call_alone_does_not_make_a_call_long():
