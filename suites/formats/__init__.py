@@ -1,0 +1,1 @@
+"""How records, tables and networks are written down: what the suite `serialization` reads again."""
