@@ -14,7 +14,7 @@ from pathlib import Path
 import streamlit as st
 
 from bench.claims.document import claims_of
-from bench.claims.evidence import answers, runs_of
+from bench.claims.evidence import answers, answers_from
 from bench.claims.words import Answer
 from bench.config import load_config
 from bench.errors import BenchError
@@ -228,7 +228,7 @@ def _regression(url: str, ref: str) -> RegressionView:
 def _claims(url: str, suites: tuple[str, ...], root: Path, machine: str, newest: str) -> Sequence[Answer]:
     """`newest` is the key of the machine's newest run: a newer one makes an answer stale."""
     known = claims_of(suites, root)
-    return answers(known, runs_of(_store(url), machine, known) if newest else ())
+    return answers_from(_store(url), machine, known) if newest else answers(known, ())
 
 
 def sentence(error: Exception) -> str:

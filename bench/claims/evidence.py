@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -27,6 +28,9 @@ UNITS = {
 MOST = 500
 """Newest runs of a store that are looked at."""
 
+Stored = tuple[Iterable[str], Callable[[], Run]]
+"""A run's suites, and what reads it."""
+
 NO_RUN = "no stored run of this machine holds it"
 NO_EXPERIMENT = "no experiment of the suites tests it"
 TOO_FEW = "too few launches for an interval"
@@ -41,33 +45,34 @@ class Place:
     arm: ArmResult
 
 
-def runs_of(store: Store, machine: str, claims: Sequence[Claim]) -> Iterator[Run]:
-    """Runs of a machine (the beginning of its fingerprint) with a suite that the claims name.
-
-    Newest first, and read one by one as they are asked for: a run with its samples is large.
-    """
-    suites = {name.partition(".")[0] for claim in claims for probe in claim.probes for name in probe.variants}
-    for info in store.runs(limit=MOST):
-        if info.machine_fingerprint.startswith(machine) and suites & set(info.suites):
-            yield store.get(info.key)
+def answers_from(store: Store, machine: str, claims: Sequence[Claim]) -> tuple[Answer, ...]:
+    """Every claim with what the stored runs of a machine (the beginning of its fingerprint) say of it."""
+    infos = (info for info in store.runs(limit=MOST) if info.machine_fingerprint.startswith(machine))
+    return _answers(claims, ((info.suites, partial(store.get, info.key)) for info in infos))
 
 
 def answers(claims: Sequence[Claim], runs: Iterable[Run]) -> tuple[Answer, ...]:
-    """Every claim with its answer. `runs` newest first, of one machine; no more are taken than are needed.
+    """Every claim with its answer from these runs, newest first; no more are taken than are needed."""
+    return _answers(
+        claims, (({e.experiment.benchmark.suite for e in run.experiments}, lambda r=run: r) for run in runs)
+    )
 
-    A probe is read from the newest run that measured all of its variants, or says why it could not.
+
+def _answers(claims: Sequence[Claim], stored: Iterable[Stored]) -> tuple[Answer, ...]:
+    """A probe is read from the newest run that measured all of its variants, or says why it could not.
+
+    A run is large: it is read only while a probe waits for a suite that it has.
     """
-    probes = list(dict.fromkeys(probe for claim in claims for probe in claim.probes))
     found: dict[Probe, Reading] = {}
-    waiting = [probe for probe in probes if probe not in found]
-    for run in runs if waiting else ():
-        places = _places(run)
-        for probe in waiting:
-            if (reading := _reading(probe, places)) is not None:
-                found[probe] = reading
+    waiting = list(dict.fromkeys(probe for claim in claims for probe in claim.probes))
+    runs = iter(stored)
+    while waiting and (item := next(runs, None)) is not None:
+        suites, get = item
+        if not {name.partition(".")[0] for probe in waiting for name in probe.variants} & set(suites):
+            continue
+        places = _places(get())
+        found |= {probe: reading for probe in waiting if (reading := _reading(probe, places)) is not None}
         waiting = [probe for probe in waiting if probe not in found]
-        if not waiting:
-            break
     return tuple(_answer(claim, found) for claim in claims)
 
 

@@ -44,7 +44,7 @@ def command(
     now; what no run holds is NOT MEASURED YET.
     """
     from bench.claims.document import claims_of
-    from bench.claims.evidence import answers, runs_of
+    from bench.claims.evidence import answers, answers_from
     from bench.errors import Exit
     from bench.reports.claims import claims_json, claims_markdown, claims_text
 
@@ -56,7 +56,7 @@ def command(
             place, found = run.machine.fingerprint, answers(claims, [run])
         else:
             place = machine or _here(config.tags)
-            found = answers(claims, runs_of(store, place, claims))
+            found = answers_from(store, place, claims)
     if as_json or form == "json":
         write(claims_json(found, place), output)
     else:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench.claims.document import claims_of, read
-from bench.claims.evidence import answers
+from bench.claims.evidence import answers, answers_from
 from bench.claims.judging import combine, half_effect, judge, range_of
 from bench.claims.words import Beyond, Finding, Kind, Relation, Stated, Take, counts
 from bench.cli import bench as cli
@@ -232,6 +232,12 @@ def test_a_place_without_claims_says_so(tmp_path):
         claims_of([str(tmp_path)], tmp_path)
 
 
+def test_the_example_of_the_documentation_is_a_claim(claims):
+    page = (ROOT / "docs" / "how-to-extend.md").read_text(encoding="utf-8")
+    (example,) = read(re.search(r"```toml\n(\[\[claim\]\].*?)```", page, flags=re.S)[1], "how-to-extend.md")
+    assert example.figure == next(claim for claim in claims if claim.id == example.id).figure
+
+
 # Runs to answers
 
 
@@ -342,7 +348,7 @@ def test_a_growth_is_the_slope_over_the_axis():
     sizes = (512, 1024, 2048)
     results, arms = [], []
     for result, size in zip(experiment.results, sizes, strict=True):
-        arms.append(Arm(variant=Variant(benchmark="attention.op", params={"length": size})))
+        arms.append(Arm(variant=Variant(benchmark="demo.op", params={"length": size})))
         results.append(replace(result, arm=arms[-1]))
     made = replace(experiment.experiment, arms=tuple(arms))
     run = replace(run, experiments=(replace(experiment, experiment=made, results=tuple(results)),))
@@ -402,3 +408,19 @@ def test_the_verb_answers_from_the_store_and_writes_a_page(tmp_path):
     missing = invoke(tmp_path, "C1")
     assert isinstance(missing.exception, UsageError)
     assert "no claim C1" in str(missing.exception)
+
+
+def test_a_stored_run_is_read_only_while_something_waits_for_its_suite(tmp_path, monkeypatch):
+    store = open_store(f"sqlite:///{tmp_path / 'bench.db'}", create=True)
+    mine, other = make_run(seed=1, speedups=(1.0, 2.0)), make_run(seed=2, suite="other")
+    store.add(mine)
+    store.add(other)
+    read_keys = []
+    monkeypatch.setattr(store, "get", lambda key, get=store.get: read_keys.append(key) or get(key))
+    machine = mine.machine.fingerprint
+    (answer,) = answers_from(store, machine[:6], claim_of(f'{{ head = "{variants(mine)[1]}", label = "it" }}'))
+    assert answer.finding is Finding.REPRODUCED
+    assert read_keys == [mine.key]
+    (answer,) = answers_from(store, "0" * 16, claim_of(f'{{ head = "{variants(mine)[1]}", label = "it" }}'))
+    assert answer.finding is Finding.NOT_MEASURED
+    store.close()
