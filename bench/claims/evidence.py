@@ -47,15 +47,17 @@ class Place:
 
 def answers_from(store: Store, machine: str, claims: Sequence[Claim]) -> tuple[Answer, ...]:
     """Every claim with what the stored runs of a machine (the beginning of its fingerprint) say of it."""
-    infos = (info for info in store.runs(limit=MOST) if info.machine_fingerprint.startswith(machine))
-    return _answers(claims, ((info.suites, partial(store.get, info.key)) for info in infos))
+    infos = [info for info in store.runs(limit=MOST) if info.machine_fingerprint.startswith(machine)]
+    return _answers(claims, [(info.suites, partial(store.get, info.key)) for info in infos])
 
 
 def answers(claims: Sequence[Claim], runs: Iterable[Run]) -> tuple[Answer, ...]:
     """Every claim with its answer from these runs, newest first; no more are taken than are needed."""
-    return _answers(
-        claims, (({e.experiment.benchmark.suite for e in run.experiments}, lambda r=run: r) for run in runs)
-    )
+
+    def whole(run: Run) -> Stored:
+        return {result.experiment.benchmark.suite for result in run.experiments}, lambda: run
+
+    return _answers(claims, map(whole, runs))
 
 
 def _answers(claims: Sequence[Claim], stored: Iterable[Stored]) -> tuple[Answer, ...]:
