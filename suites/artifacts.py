@@ -27,6 +27,7 @@ except ImportError:  # Windows: two builders may then build twice; the rename ke
     fcntl = None  # type: ignore[assignment]
 
 MANIFEST = "manifest.json"
+VALUES = "values.json"
 
 CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_int8", "asimddp", "i8mm", "sve")
 """Instruction sets by which inference kernels choose their arithmetic, and so their rounding."""
@@ -86,6 +87,23 @@ def artifact(
                 shutil.rmtree(left, ignore_errors=True)
             manifest = _build(folder, build, facts)
     return Artifact(folder=folder, build_seconds=manifest["build_seconds"], built_now=True)
+
+
+def kept(
+    name: str, compute: Callable[[], Mapping[str, Any]], *, sources: Sequence[Path], packages: Sequence[str] = (),
+    inputs: Mapping[str, str] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """What `compute` found for these facts and this kind of CPU, computed once: values that JSON can hold.
+
+    For what is dear and the same each time, such as a fixed network's answers to a whole test set.
+    """
+
+    def build(folder: Path) -> None:
+        (folder / VALUES).write_text(json.dumps(dict(compute())), encoding="utf-8")
+
+    made = artifact(name, build, sources=sources, packages=packages, inputs=inputs, cpu=True)
+    values: dict[str, Any] = json.loads((made / VALUES).read_text(encoding="utf-8"))
+    return values
 
 
 def _build(folder: Path, build: Callable[[Path], object], facts: dict[str, Any]) -> dict[str, Any]:

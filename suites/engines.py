@@ -92,7 +92,7 @@ class OpenVino:
     """A network compiled by OpenVINO for the CPU; a call gives its first output.
 
     model: an ONNX or IR file; threads: of inference; inputs: one call's arrays by input name, whose
-    shapes the network is fixed to; precision: `f32` or `bf16`, in which float operations run.
+    shapes the network is fixed to (none: they stay free); precision: `f32` or `bf16`, in which float operations run.
     Raises Skip where OpenVINO is missing.
     """
 
@@ -105,7 +105,8 @@ class OpenVino:
             core.set_property({"CACHE_DIR": str(cache)})
         network = core.read_model(str(model))
         # A network of fixed shapes is compiled better than one whose batch and length are free.
-        network.reshape({name: list(array.shape) for name, array in inputs.items()})
+        if inputs:
+            network.reshape({name: list(array.shape) for name, array in inputs.items()})
         self.compiled = core.compile_model(
             network, "CPU",
             {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": precision},

@@ -19,7 +19,7 @@ np = pytest.importorskip("numpy")
 
 from bench.api import Items, Skip, Wrong  # noqa: E402
 from bench.testing import FakeDevice  # noqa: E402
-from suites import fusion, quantization  # noqa: E402
+from suites import fusion, quantization, subjects  # noqa: E402
 from suites.artifacts import cache_folder  # noqa: E402
 from suites.models import minilm  # noqa: E402
 
@@ -36,7 +36,7 @@ def _few(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setattr(minilm, "PAIRS", PAIRS)
-        patch.setattr(quantization, "PROBE", 2)
+        patch.setattr(subjects, "PROBE", 2)
         yield
 
 
@@ -53,6 +53,10 @@ def broken(tmp_path: Path, change, size=minilm.SIZE) -> object:
 def timed(session) -> object:
     _, documents = minilm.tokens()
     return session.run(["embedding"], minilm.feed(documents[minilm.timed_text(documents)]))[0]
+
+
+def call(session) -> object:
+    return lambda item: session.run(["embedding"], item)[0]
 
 
 @with_weights
@@ -83,7 +87,7 @@ def test_static_minmax_quantization_is_called_wrong(tmp_path):
     """The known trap: it loads, it is fast, and it changes over a quarter of the answers."""
     from onnxruntime import quantization as tools
 
-    queries, documents = minilm.tokens()
+    _, documents = minilm.tokens()
 
     class Calibration(tools.CalibrationDataReader):
         def __init__(self) -> None:
@@ -101,8 +105,8 @@ def test_static_minmax_quantization_is_called_wrong(tmp_path):
             extra_options={"MatMulConstBOnly": True},
         )  # fmt: skip
     session = minilm.session(file, 1)
-    with pytest.raises(Wrong, match=r"mean cosine to fp32 is 0\.\d+ over 41 texts, under 0\.94"):
-        quantization.faithful(session, timed(session), queries, documents)
+    with pytest.raises(Wrong, match=r"mean cosine to fp32 over 41 texts is 0\.\d+, under 0\.94"):
+        subjects.faithful(timed(session), call(session))
 
 
 @with_weights
@@ -113,9 +117,9 @@ def test_scrambled_weights_are_called_wrong_by_both_checks(tmp_path):
 
     session = broken(tmp_path, scramble)
     with pytest.raises(Wrong, match="mean cosine"):
-        quantization.faithful(session, timed(session), *minilm.tokens())
+        subjects.faithful(timed(session), call(session))
     with pytest.raises(Wrong, match="relative error"):
-        fusion.close(timed(session))
+        fusion.close(timed(session), fusion.reference("minilm"))
 
 
 @with_weights
@@ -126,9 +130,9 @@ def test_tiny_change_is_wrong_for_fusion_but_not_for_quantization(tmp_path):
         weights["encoder.layer.0.intermediate.dense.bias"] += np.float32(0.05)
 
     session = broken(tmp_path, nudge)
-    assert quantization.faithful(session, timed(session), *minilm.tokens())
+    subjects.faithful(timed(session), call(session))
     with pytest.raises(Wrong, match="relative error"):
-        fusion.close(timed(session))
+        fusion.close(timed(session), fusion.reference("minilm"))
 
 
 @with_weights
@@ -136,13 +140,12 @@ def test_network_without_its_last_layer_is_called_wrong(tmp_path):
     shorter = dataclasses.replace(minilm.SIZE, layers=minilm.SIZE.layers - 1)
     session = broken(tmp_path, lambda weights: None, shorter)
     with pytest.raises(Wrong, match="relative error"):
-        fusion.close(timed(session))
+        fusion.close(timed(session), fusion.reference("minilm"))
 
 
-def test_answers_that_are_no_numbers_are_wrong(monkeypatch):
-    monkeypatch.setattr(fusion, "error", lambda found: float("nan"))
+def test_answers_that_are_no_numbers_are_wrong():
     with pytest.raises(Wrong):
-        fusion.close(None)
+        fusion.close(np.full(3, np.nan), np.ones(3))
 
 
 @with_weights
@@ -159,7 +162,7 @@ def test_graph_is_right_and_really_fused(graph, fused, gone):
     work = fusion.minilm_ort(FakeDevice(), graph)
     found = work.run()
     assert work.check(found) is True
-    assert fusion.error(found) < 1e-5
+    assert fusion.error(found, fusion.reference("minilm")) < 1e-5
     assert work.report(found) == {"error": 0.0}
     kinds = {part.split()[1] for part in work.notes["operators"].split(", ")}
     assert fused <= kinds
@@ -175,7 +178,7 @@ def test_torch_module_is_the_same_network(attention):
         work = fusion.minilm_torch(FakeDevice(), attention)
         found = work.run()
         assert work.check(found) is True
-        assert fusion.error(found.numpy()) < 1e-5
+        assert fusion.error(found.numpy(), fusion.reference("minilm")) < 1e-5
     finally:
         torch.set_num_threads(threads)
 
