@@ -30,14 +30,15 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of record: its protobuf message type, and what reads all of its fields."""
+    """A kind of record: its protobuf message type, what reads all fields of a message, the record they make."""
 
     message: Callable[[], Any]
-    fields: Callable[[Any], Record]
+    fields: Callable[[Any], tuple[Any, ...]]
+    record: Callable[[tuple[Any, ...]], Record]
 
 
-FUNCTIONS = Kind(message=messages.function_class, fields=messages.function_fields)
-EVENTS = Kind(message=messages.event_class, fields=messages.event_fields)
+FUNCTIONS = Kind(message=messages.function_class, fields=messages.function_fields, record=messages.function_record)
+EVENTS = Kind(message=messages.event_class, fields=messages.event_fields, record=messages.event_record)
 
 
 def encode(codec: str, originals: Sequence[Record], kind: Kind) -> Encoded:
@@ -74,14 +75,19 @@ def _msgpack(originals: Sequence[Record], kind: Kind) -> Encoded:
 def _protobuf_parse(originals: Sequence[Record], kind: Kind) -> Encoded:
     message = kind.message()
     encoded = [message(**r).SerializeToString() for r in originals]
-    return Encoded(messages=encoded, decode=message.FromString, finish=kind.fields, notes=messages.version())
+    return Encoded(
+        messages=encoded,
+        decode=message.FromString,
+        finish=lambda value: kind.record(kind.fields(value)),
+        notes=messages.version(),
+    )
 
 
 def _protobuf_fields(originals: Sequence[Record], kind: Kind) -> Encoded:
     parsed = _protobuf_parse(originals, kind)
     parse, fields = parsed.decode, kind.fields
     return Encoded(
-        messages=parsed.messages, decode=lambda blob: fields(parse(blob)), finish=_same, notes=parsed.notes
+        messages=parsed.messages, decode=lambda blob: fields(parse(blob)), finish=kind.record, notes=parsed.notes
     )  # fmt: skip
 
 

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from suites.imports import need
 
 INSTALL = "pip install 'inference-bench[suites]'"
+
+FUNCTION_FIELDS = (
+    "module", "name", "kind", "line", "lines", "mean_width", "public", "arguments", "summary", "body"
+)  # fmt: skip
+EVENT_FIELDS = ("user_id", "item_id", "timestamp", "country", "device", "score", "clicks", "features")
+
+FUNCTION, EVENT = attrgetter(*FUNCTION_FIELDS), attrgetter(*EVENT_FIELDS)
+"""One call that reads all fields, and the fastest way to do so."""
 
 
 def function_class() -> Any:
@@ -30,20 +39,17 @@ def function_class() -> Any:
     return _class(file, "Record")
 
 
-def function_fields(message: Any) -> dict[str, Any]:
-    """Every field of a parsed function as plain values."""
-    return {
-        "module": message.module,
-        "name": message.name,
-        "kind": message.kind,
-        "line": message.line,
-        "lines": message.lines,
-        "mean_width": message.mean_width,
-        "public": message.public,
-        "arguments": [{"name": a.name, "default": a.default} for a in message.arguments],
-        "summary": message.summary,
-        "body": message.body,
-    }
+def function_fields(message: Any) -> tuple[Any, ...]:
+    """Every field of a parsed function as plain values, in the order of its record."""
+    *plain, arguments, summary, body = FUNCTION(message)
+    return (*plain, [(argument.name, argument.default) for argument in arguments], summary, body)
+
+
+def function_record(values: tuple[Any, ...]) -> dict[str, Any]:
+    """The record with those fields."""
+    record = dict(zip(FUNCTION_FIELDS, values, strict=True))
+    record["arguments"] = [{"name": name, "default": default} for name, default in record["arguments"]]
+    return record
 
 
 def event_class() -> Any:
@@ -62,18 +68,15 @@ def event_class() -> Any:
     return _class(file, "Event")
 
 
-def event_fields(message: Any) -> dict[str, Any]:
-    """Every field of a parsed event as plain values."""
-    return {
-        "user_id": message.user_id,
-        "item_id": message.item_id,
-        "timestamp": message.timestamp,
-        "country": message.country,
-        "device": message.device,
-        "score": message.score,
-        "clicks": message.clicks,
-        "features": list(message.features),
-    }
+def event_fields(message: Any) -> tuple[Any, ...]:
+    """Every field of a parsed event as plain values, in the order of its record."""
+    *plain, features = EVENT(message)
+    return (*plain, list(features))
+
+
+def event_record(values: tuple[Any, ...]) -> dict[str, Any]:
+    """The record with those fields."""
+    return dict(zip(EVENT_FIELDS, values, strict=True))
 
 
 def version() -> dict[str, str]:

@@ -48,6 +48,8 @@ def test_one_lost_record_or_field_is_wrong(codec, timed, field):
     found = made.run()
     if codec == "protobuf_parse":
         found[7].ClearField(field)
+    elif codec == "protobuf_fields":
+        found[7] = tuple([] if value == found[7][-1] else value for value in found[7])
     else:
         found[7] = {**found[7], field: type(found[7][field])()}
     with pytest.raises(Wrong, match="record 7"):
@@ -60,7 +62,9 @@ def test_every_field_is_read():
     """A field forgotten in `fields` would make protobuf look faster than it is."""
     pytest.importorskip("google.protobuf")
     for kind in (serialization.codecs.FUNCTIONS, serialization.codecs.EVENTS):
-        assert set(kind.fields(kind.message()())) == {field.name for field in kind.message().DESCRIPTOR.fields}
+        assert set(kind.record(kind.fields(kind.message()()))) == {
+            field.name for field in kind.message().DESCRIPTOR.fields
+        }
 
 
 def test_sizes_are_those_of_the_payload():
