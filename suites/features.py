@@ -47,7 +47,7 @@ def aggregated(count: int, *, indexed: bool) -> Store:
         with server.connect() as connection, connection.cursor() as cursor:
             events.create(cursor, count, indexed=indexed)
         return Store(
-            reader=lambda: _row_reader(server.connect(), events.AGGREGATE), notes=server.notes(),
+            reader=lambda: row_reader(server.connect(), events.AGGREGATE), notes=server.notes(),
             servers=_pids(server.pid), close=stack.pop_all().close,
         )  # fmt: skip
 
@@ -76,7 +76,7 @@ def by_key(rows: Mapping[int, Row]) -> Store:
             return read
 
         return Store(
-            reader=lambda: _row_reader(server.connect(), BY_KEY), reader_of_many=many, notes=server.notes(),
+            reader=lambda: row_reader(server.connect(), BY_KEY), reader_of_many=many, notes=server.notes(),
             servers=_pids(server.pid), close=stack.pop_all().close,
         )  # fmt: skip
 
@@ -103,7 +103,8 @@ def in_redis(rows: Mapping[int, Row], *, unix: bool = False) -> Store:
     )
 
 
-def _row_reader(connection: Any, query: str) -> Reader:
+def row_reader(connection: Any, query: str) -> Reader:
+    """The one row that a query gives for a user, as integers."""
     cursor = connection.cursor()
 
     def read(user: int) -> Row:
