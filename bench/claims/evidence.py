@@ -79,8 +79,9 @@ def _answers(claims: Sequence[Claim], stored: Iterable[Stored]) -> tuple[Answer,
 
 
 def _answer(claim: Claim, found: dict[Probe, Reading]) -> Answer:
-    if claim.kind is Kind.FACT:
-        return Answer(claim=claim, finding=Finding.CONFIRMED if claim.holds else Finding.WRONG)
+    if claim.kind is Kind.FACT:  # settled by its source; what is measured stands beside it
+        beside = tuple(replace(found.get(probe) or _missing(probe), judged=False) for probe in claim.probes)
+        return Answer(claim=claim, finding=Finding.CONFIRMED if claim.holds else Finding.WRONG, readings=beside)
     if claim.kind is Kind.HARDWARE:
         return Answer(claim=claim, finding=Finding.NOT_MEASURABLE, reason=f"needs {claim.needs}")
     if claim.kind is Kind.COUNTED:
@@ -186,7 +187,7 @@ def _take(probe: Probe, heads: Sequence[Place], base: Place | None) -> tuple[Est
         return _growth(probe, heads, [v.estimates[stated.metric] for v in values])
     if stated.take is Take.VALUE:
         estimate = values[0].estimates[stated.metric]
-        return _checked(_scaled(estimate, _factor(metric, stated)), interval(estimate, metric))
+        return _checked(_scaled(estimate, _factor(metric, stated)), "")
     if base is None:
         return f"{probe.heads[0]} has no baseline to compare with"
     paired = base.experiment is heads[0].experiment

@@ -81,8 +81,8 @@ def claims_markdown(answers: Sequence[Answer], language: str) -> str:
     lines += ["", "## How a verdict is reached", ""]
     lines += [f"- **{name}**: {text}." for name, text in RULES]
     lines.append(
-        f"\nA single stated number stands for ± {TOLERANCE:.0%} around it. Ratios are paired: both variants ran side "
-        "by side in one run,\nunless a line says so."
+        f"\nA single stated number stands for ± {TOLERANCE * 100:.0f} % around it. Ratios are paired: both "
+        "variants ran side by side in one run,\nunless a line says so."
     )
     for answer in answers:
         claim = answer.claim
@@ -96,7 +96,7 @@ def claims_markdown(answers: Sequence[Answer], language: str) -> str:
         if claim.source is not None:
             lines += ["", f"Source: {as_text(citation(claim.source))}"]
         if answer.reason and answer.reason not in (reading.reason for reading in answer.readings):
-            lines += ["", f"{as_text(answer.reason)}."]
+            lines += ["", f"{as_text(answer.reason[0].upper() + answer.reason[1:])}."]
     return "\n".join(lines) + "\n"
 
 

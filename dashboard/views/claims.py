@@ -79,7 +79,7 @@ def _list(answers: Sequence[Answer], chosen: Wanted, language: str) -> None:
     st.html(table(columns, rows, "Claims"))
     with st.expander("How a verdict is reached"):
         st.html("".join(line(f"{name}: {text}.") for name, text in RULES))
-        st.html(line(f"A single stated number stands for ± {TOLERANCE:.0%} around it."))
+        st.html(line(f"A single stated number stands for ± {TOLERANCE * 100:.0f} % around it."))
 
 
 def _filters() -> dict[str, str]:
