@@ -30,7 +30,7 @@ FILE = "claims.toml"
 CLAIM = {
     "id", "en", "zh", "figure", "kind", "note", "stated", "probes", "some", "count", "holds", "source", "needs",
 }  # fmt: skip
-PROBE = {"head", "heads", "base", "label", "along", "judged", "stated"}
+PROBE = {"head", "base", "label", "judged", "stated"}
 STATED = {"metric", "take", "relation", "value", "low", "high", "unit", "beyond"}
 SOURCE = {"title", "date", "looked_up"}
 
@@ -101,15 +101,11 @@ def _claim(table: Mapping[str, Any]) -> Claim:
 
 def _probe(table: Mapping[str, Any], stated: Mapping[str, Any]) -> Probe:
     _known(table, PROBE)
-    heads = tuple(table["heads"]) if "heads" in table else (table["head"],)
     own = table.get("stated", {})
     if own.keys() & {"value", "low", "high", "relation"}:  # a range is stated whole
         stated = {key: value for key, value in stated.items() if key not in ("value", "low", "high", "relation")}
-    made = _stated({**stated, **own})
-    if (made.take is Take.GROWTH) != ("along" in table) or (made.take is not Take.GROWTH and len(heads) > 1):
-        raise ValueError("a growth, and nothing else, has `heads` and `along`")
     return Probe(
-        heads=heads, base=table.get("base"), label=table["label"], stated=made, along=table.get("along"),
+        head=table["head"], base=table.get("base"), label=table["label"], stated=_stated({**stated, **own}),
         judged=table.get("judged", True),
     )  # fmt: skip
 

@@ -136,12 +136,12 @@ def _reading(probe: Probe, places: dict[str, list[Place]]) -> Reading | None:
     """Null where this run does not hold what the probe names."""
     if any(name not in places for name in probe.variants):
         return None
-    heads = [places[name][0] for name in probe.heads]
-    base = _base(probe, heads[0], places)
-    run = heads[0].run
+    head = places[probe.head][0]
+    base = _base(probe, head, places)
+    run = head.run
     origin = Origin(run=run.key, at=run.started_at, machine=run.machine.label, profile=run.profile)
-    where = heads[0].experiment.experiment.name
-    for place in (*heads, *([base] if base else [])):
+    where = head.experiment.experiment.name
+    for place in filter(None, (head, base)):
         if place.arm.failure is not None:
             failure = place.arm.failure
             skipped = failure.kind is FailureKind.SKIPPED
@@ -150,7 +150,7 @@ def _reading(probe: Probe, places: dict[str, list[Place]]) -> Reading | None:
                 label=probe.label, reason=reason + failure.message, origin=origin, experiment=where,
                 judged=probe.judged, finding=Finding.NOT_MEASURABLE if skipped else Finding.NOT_MEASURED,
             )  # fmt: skip
-    taken = _take(probe, heads, base)
+    taken = _take(probe, head, base)
     if isinstance(taken, str):
         return Reading(
             label=probe.label, finding=Finding.NOT_MEASURED, reason=taken, origin=origin, experiment=where,
@@ -165,7 +165,7 @@ def _reading(probe: Probe, places: dict[str, list[Place]]) -> Reading | None:
 
 def _base(probe: Probe, head: Place, places: dict[str, list[Place]]) -> Place | None:
     """The base of a comparison, from the head's own experiment where it is there: only those are pairs."""
-    if probe.stated.take in (Take.VALUE, Take.GROWTH):
+    if probe.stated.take is Take.VALUE:
         return None
     if probe.base is None:
         arm = head.experiment.experiment.baseline_of(head.arm.arm)
@@ -174,24 +174,19 @@ def _base(probe: Probe, head: Place, places: dict[str, list[Place]]) -> Place | 
     return (here or places[probe.base])[0]
 
 
-def _take(probe: Probe, heads: Sequence[Place], base: Place | None) -> tuple[Estimate, str] | str:
+def _take(probe: Probe, head: Place, base: Place | None) -> tuple[Estimate, str] | str:
     """(the value in the unit that was stated, what it was made of), or why there is none."""
     stated = probe.stated
-    values = [summary(place.experiment, place.arm) for place in heads]
-    for place, found in zip(heads, values, strict=True):
-        if stated.metric not in found.estimates:
-            why = found.absent.get(stated.metric, "it was not reported")
-            return f"{place.arm.arm.variant.name} has no {stated.metric}: {why}"
-    metric = values[0].metrics[stated.metric]
-    if stated.take is Take.GROWTH:
-        return _growth(probe, heads, [v.estimates[stated.metric] for v in values])
+    found = summary(head.experiment, head.arm)
+    if stated.metric not in found.estimates:
+        return f"{probe.head} has no {stated.metric}: {found.absent.get(stated.metric, 'it was not reported')}"
+    metric = found.metrics[stated.metric]
     if stated.take is Take.VALUE:
-        estimate = values[0].estimates[stated.metric]
-        return _checked(_scaled(estimate, _factor(metric, stated)), "")
+        return _checked(_scaled(found.estimates[stated.metric], _factor(metric, stated)), "")
     if base is None:
-        return f"{probe.heads[0]} has no baseline to compare with"
-    paired = base.experiment is heads[0].experiment
-    known = compare_results(base.arm, heads[0].arm, paired=paired)
+        return f"{probe.head} has no baseline to compare with"
+    paired = base.experiment is head.experiment
+    known = compare_results(base.arm, head.arm, paired=paired)
     comparison = next((c for c in known if c.metric.name == stated.metric), None)
     if comparison is None:
         return f"{base.arm.arm.variant.name} has no {stated.metric}"
@@ -221,23 +216,6 @@ def _checked(estimate: Estimate, detail: str) -> tuple[Estimate, str] | str:
     if not math.isfinite(estimate.value):
         return "a value is zero"
     return estimate, detail
-
-
-def _growth(probe: Probe, heads: Sequence[Place], values: Sequence[Estimate]) -> tuple[Estimate, str] | str:
-    """Least-squares slope of log(value) over log(axis); its interval is that of the values, carried through."""
-    assert probe.along is not None
-    if any(v.low is None or v.high is None or v.low <= 0 for v in values):
-        return TOO_FEW
-    sizes = [float(place.arm.arm.variant.params[probe.along]) for place in heads]
-    x = [math.log(size) for size in sizes]
-    centre = sum(x) / len(x)
-    spread = sum((a - centre) ** 2 for a in x)
-    weights = [(a - centre) / spread for a in x]
-    slope = sum(w * math.log(v.value) for w, v in zip(weights, values, strict=True))
-    halves = [math.log((v.high or v.value) / (v.low or v.value)) / 2 for v in values]
-    half = math.sqrt(sum((w * h) ** 2 for w, h in zip(weights, halves, strict=True)))
-    detail = f"fitted over {probe.along} {sizes[0]:g}–{sizes[-1]:g}"
-    return Estimate(value=slope, low=slope - half, high=slope + half, n=min(v.n for v in values)), detail
 
 
 def _factor(metric: Metric, stated: Stated) -> float:

@@ -61,11 +61,10 @@ class Take(StrEnum):
     CUT = "cut"  # (1 − head / base) in %
     DIFFERENCE = "difference"  # head − base: of shares in percentage points, of anything else in its unit
     VALUE = "value"  # head alone
-    GROWTH = "growth"  # exponent of the metric along an axis: 1 is linear, 2 quadratic
 
 
 NEUTRAL = {Take.SPEEDUP: 1.0, Take.RATIO: 1.0, Take.CUT: 0.0, Take.DIFFERENCE: 0.0}
-"""The value that means no effect; the other takes know none."""
+"""The value that means no effect; a plain value knows none."""
 
 TOLERANCE = 0.15
 """A single stated number stands for the range of ± this share around it."""
@@ -88,17 +87,16 @@ class Stated:
 class Probe:
     """One measurement that tests a claim."""
 
-    heads: tuple[str, ...]  # variant names; one, but for a growth
+    head: str  # variant name
     base: str | None  # variant name; null: the declared baseline of the head's experiment
     label: str
     stated: Stated
-    along: str | None = None  # the axis of a growth
     judged: bool = True  # false: shown beside the others, counts for no verdict
 
     @property
     def variants(self) -> tuple[str, ...]:
         """Every variant that is named."""
-        return self.heads if self.base is None else (self.base, *self.heads)
+        return (self.head,) if self.base is None else (self.base, self.head)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

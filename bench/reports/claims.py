@@ -214,7 +214,7 @@ def _document(answer: Answer) -> dict[str, Any]:
         {"title": source.title, "date": source.date, "looked_up": source.looked_up},
         "experiments": [
             {
-                "heads": list(probe.heads), "base": probe.base, "along": probe.along, "judged": probe.judged,
+                "head": probe.head, "base": probe.base, "judged": probe.judged,
                 "stated": _stated(probe.stated), **_reading(reading),
             }
             for probe, reading in zip(claim.probes, answer.readings, strict=True)

@@ -16,7 +16,7 @@ from bench.claims.words import Beyond, Finding, Kind, Relation, Stated, Take, co
 from bench.cli import bench as cli
 from bench.errors import ConfigError, UsageError
 from bench.metrics import Summary
-from bench.model import Arm, Estimate, Failure, FailureKind, Target, Variant
+from bench.model import Estimate, Failure, FailureKind, Target
 from bench.reports.claims import claims_json, claims_markdown, claims_text, value
 from bench.sources.native import NativeSource
 from bench.testing import make_run
@@ -70,10 +70,10 @@ def seen(value, low=None, high=None):
         # less is beyond: "not faster", at most 1×
         (seen(0.75, 0.7, 0.8), stated(beyond="less", relation="at_most", value=1), Finding.REPRODUCED),
         (seen(1.2, 1.1, 1.3), stated(beyond="less", relation="at_most", value=1), Finding.NOT_REPRODUCED),
-        # an exponent has no neutral value, so nothing is partly
-        (seen(1.02, 0.99, 1.05), stated("growth", "less", value=1), Finding.REPRODUCED),
-        (seen(0.7, 0.6, 0.8), stated("growth", "less", value=1), Finding.EXCEEDED),
-        (seen(1.9, 1.8, 2.0), stated("growth", "less", value=1), Finding.NOT_REPRODUCED),
+        # a plain value knows no neutral one, so nothing is partly: an exponent of growth
+        (seen(1.02, 0.99, 1.05), stated("value", "less", value=1), Finding.REPRODUCED),
+        (seen(0.7, 0.6, 0.8), stated("value", "less", value=1), Finding.EXCEEDED),
+        (seen(1.9, 1.8, 2.0), stated("value", "less", value=1), Finding.NOT_REPRODUCED),
         # no better side: in the range, reaching into it, or neither
         (seen(6.5, 6.1, 6.9), stated("value", "neither", value=6), Finding.REPRODUCED),
         (seen(7.5, 6.5, 8.5), stated("value", "neither", value=6), Finding.PARTLY),
@@ -170,11 +170,10 @@ def test_every_selector_names_a_variant_that_is_there(claims):
     harness = {"time", "cpu_time", "throughput", "size", "set_up", "first_call", "peak_memory", "p50", "p99"}
     for claim in claims:
         for probe in claim.probes:
-            for head in probe.heads:
-                assert probe.stated.metric in harness | own[head], (claim.id, head)
+            assert probe.stated.metric in harness | own[probe.head], (claim.id, probe.head)
             compares = probe.stated.take in (Take.SPEEDUP, Take.RATIO, Take.CUT, Take.DIFFERENCE)
             if compares and probe.base is None:
-                assert there[probe.heads[0]].baseline, (claim.id, "has nothing to compare with")
+                assert there[probe.head].baseline, (claim.id, "has nothing to compare with")
 
 
 def test_every_fact_cites_its_source_and_every_count_is_made_by_code(claims):
@@ -217,7 +216,7 @@ stated = { metric = "time", take = "speedup", relation = "about", value = 2, uni
         (CLAIM.replace('"measured"', '"fact"'), "a fact has `holds` and a `source`"),
         (CLAIM.replace('"measured"', '"counted"'), "a counted claim, and no other, has a `count`"),
         (CLAIM.replace('"measured"', '"hardware"'), "says what it `needs`"),
-        (CLAIM + 'probes = [{ head = "a.b", label = "x", along = "n" }]\n', "a growth, and nothing else"),
+        (CLAIM + 'probes = [{ head = "a.b", label = "x", heads = [] }]\n', "heads is no key here"),
         (CLAIM + CLAIM, "B1 is there twice"),
         ("[[claim", "cannot be read"),
     ],
@@ -342,23 +341,17 @@ def test_every_take_says_what_it_says():
     assert "has no energy" in reading("value", "1", metric="energy").reason
 
 
-def test_a_growth_is_the_slope_over_the_axis():
-    run = make_run(speedups=(1.0, 0.5, 0.25), noise=0.001)
-    (experiment,) = run.experiments
-    sizes = (512, 1024, 2048)
-    results, arms = [], []
-    for result, size in zip(experiment.results, sizes, strict=True):
-        arms.append(Arm(variant=Variant(benchmark="demo.op", params={"length": size})))
-        results.append(replace(result, arm=arms[-1]))
-    made = replace(experiment.experiment, arms=tuple(arms))
-    run = replace(run, experiments=(replace(experiment, experiment=made, results=tuple(results)),))
-    heads = json.dumps([arm.variant.name for arm in arms])
-    figure = 'stated = { take = "growth", relation = "about", value = 1, unit = "1" }'
-    text = f'{{ heads = {heads}, along = "length", label = "it", {figure} }}'
-    (answer,) = answers(claim_of(text), [run])
-    found = answer.readings[0].found
-    assert found.value == pytest.approx(1.0, abs=0.02)
-    assert found.low < found.value < found.high
+def test_a_fact_is_settled_by_its_source_whatever_is_measured_beside_it():
+    run = make_run(speedups=(1.0, 2.0))
+    text = (
+        CLAIM.replace('"measured"', '"fact"')
+        + 'holds = false\nsource = { title = "A", date = "2026", looked_up = true }\n'
+    )
+    (claim,) = read(text + f'probes = [{{ head = "{variants(run)[1]}", label = "it" }}]\n', "claims.toml")
+    (answer,) = answers([claim], [run])
+    assert answer.finding is Finding.WRONG
+    assert answer.readings[0].found is not None
+    assert not answer.readings[0].judged
 
 
 # Reports and the verb
