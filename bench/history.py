@@ -8,8 +8,9 @@ append-only events make of it (`bench.triage.fold`).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from bench.metrics import Metric
 from bench.model import Estimate, Scalar, Verdict
@@ -185,6 +186,10 @@ class Regression:
     culprit: str | None = None  # first bad commit or release, named by a bisection
 
 
+LEASE = timedelta(hours=2)
+"""After which a proof that was taken and never answered is anybody's again: builds and launches end far sooner."""
+
+
 class RequestState(StrEnum):
     """Where a wanted proof stands."""
 
@@ -205,4 +210,18 @@ class ProofRequest:
     machine_fingerprint: str
     made_at: datetime
     state: RequestState = RequestState.QUEUED
+    taken_at: datetime | None = None
     options: dict[str, str] = field(default_factory=dict)  # asv, pytest, command, suite_from, …
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptProfile:
+    """What `bench profile` found between the two sides of a change point.
+
+    One a change and engine, the newest. `document` is the report's JSON (`bench-profile`), flame graph included.
+    """
+
+    change: str  # key of the change point
+    engine: str
+    made_at: datetime
+    document: dict[str, Any]

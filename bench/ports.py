@@ -8,7 +8,18 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from bench.history import ChangePoint, Event, Point, Proof, ProofRequest, Regression, RequestState, Series, State
+from bench.history import (
+    ChangePoint,
+    Event,
+    KeptProfile,
+    Point,
+    Proof,
+    ProofRequest,
+    Regression,
+    RequestState,
+    Series,
+    State,
+)
 from bench.model import Benchmark, Environment, ExperimentResult, Failure, Run, RunStatus, Target
 
 if TYPE_CHECKING:
@@ -283,11 +294,22 @@ class History(Protocol):
         ...
 
     def take(self, machine: str) -> ProofRequest | None:
-        """The oldest queued proof for the machine of that fingerprint, now taken; null where there is none."""
+        """The oldest queued proof for the machine of that fingerprint, now taken; null where there is none.
+
+        One that was taken longer ago than LEASE and has no answer is queued again.
+        """
         ...
 
     def finish(self, request: str, proof: Proof) -> None:
         """Close a request and put its proof on the change point."""
+        ...
+
+    def keep_profile(self, profile: KeptProfile) -> None:
+        """Keep it with its change point, in place of an older one of the same engine."""
+        ...
+
+    def profiles(self, changes: Sequence[str]) -> Sequence[KeptProfile]:
+        """Of the change points of these keys, the newest first."""
         ...
 
     def claim_notice(self, key: str) -> bool:

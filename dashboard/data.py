@@ -18,7 +18,7 @@ from bench.claims.evidence import answers, answers_from
 from bench.claims.words import Answer
 from bench.config import load_config
 from bench.errors import BenchError
-from bench.history import ChangePoint, Event, Series
+from bench.history import ChangePoint, Event, KeptProfile, Series
 from bench.model import Failure, Run, RunStatus
 from bench.night import Story, story
 from bench.ports import RunInfo, Store
@@ -79,6 +79,7 @@ class RegressionView:
     story: Story
     changes: tuple[ChangePoint, ...]  # the weightiest first, then those that were superseded
     events: tuple[Event, ...]
+    profiles: tuple[KeptProfile, ...] = ()  # the newest first
 
 
 def view_of(run: Run) -> RunView:
@@ -221,7 +222,10 @@ def _regression(url: str, ref: str) -> RegressionView:
     every = history.changes(regression=found.key, superseded=True)
     living = story(found, (), [c for c in every if c.superseded_by is None])
     gone = tuple(c for c in every if c.superseded_by is not None)
-    return RegressionView(story=living, changes=living.changes + gone, events=tuple(history.events(found.key)))
+    return RegressionView(
+        story=living, changes=living.changes + gone, events=tuple(history.events(found.key)),
+        profiles=tuple(history.profiles([change.key for change in every])),
+    )  # fmt: skip
 
 
 @st.cache_data(max_entries=8, show_spinner="Reading the runs behind the claims …")

@@ -10,9 +10,11 @@ import sqlalchemy as sa
 
 from bench.errors import MissingError, StaleError
 from bench.history import (
+    LEASE,
     Action,
     ChangePoint,
     Event,
+    KeptProfile,
     Point,
     Proof,
     ProofRequest,
@@ -136,9 +138,11 @@ class SqlHistory:
 
     def take(self, machine: str) -> ProofRequest | None:
         """See bench.ports.History."""
-        request = t.proof_request.c
+        request, now = t.proof_request.c, _now()
+        forgotten = sa.and_(request.state == RequestState.TAKEN.value, request.taken_at < now - LEASE)
         query = (
-            queries.REQUESTS.where(request.machine_fingerprint == machine, request.state == RequestState.QUEUED.value)
+            queries.REQUESTS.where(request.machine_fingerprint == machine)
+            .where(sa.or_(request.state == RequestState.QUEUED.value, forgotten))
             .limit(1)
             .with_for_update(skip_locked=True)
         )
@@ -146,8 +150,8 @@ class SqlHistory:
             row = connection.execute(query).first()
             if row is None:
                 return None
-            _close(connection, row.key, RequestState.TAKEN)
-            return replace(queries.request_from(row), state=RequestState.TAKEN)
+            _close(connection, row.key, RequestState.TAKEN, taken_at=now)
+            return replace(queries.request_from(row), state=RequestState.TAKEN, taken_at=now)
 
     def finish(self, request: str, proof: Proof) -> None:
         """See bench.ports.History."""
@@ -157,6 +161,22 @@ class SqlHistory:
                 raise MissingError(f"no proof was asked for as {request}.")
             _close(connection, request, RequestState.DONE)
             _amend(connection, [change], {"proof": plain(proof)})
+
+    def keep_profile(self, profile: KeptProfile) -> None:
+        """See bench.ports.History."""
+        values = {"made_at": profile.made_at, "document": profile.document}
+        with writing(self._engine) as connection:
+            insert = upsert(connection, t.profile).values(change=profile.change, engine=profile.engine, **values)
+            connection.execute(insert.on_conflict_do_update(index_elements=["change", "engine"], set_=values))
+
+    def profiles(self, changes: Sequence[str]) -> Sequence[KeptProfile]:
+        """See bench.ports.History."""
+        found: list[KeptProfile] = []
+        with reading(self._engine) as connection:
+            for some in chunks(list(changes)):
+                query = sa.select(t.profile).where(t.profile.c.change.in_(some))
+                found += [KeptProfile(**row._asdict()) for row in connection.execute(query)]
+        return sorted(found, key=lambda p: p.made_at, reverse=True)
 
     def claim_notice(self, key: str) -> bool:
         """See bench.ports.History."""
@@ -236,6 +256,6 @@ def _amend(connection: sa.Connection, keys: Sequence[str], values: Mapping[str, 
             )
 
 
-def _close(connection: sa.Connection, key: str, state: RequestState) -> None:
+def _close(connection: sa.Connection, key: str, state: RequestState, **values: object) -> None:
     request = t.proof_request
-    connection.execute(sa.update(request).where(request.c.key == key).values(state=state.value))
+    connection.execute(sa.update(request).where(request.c.key == key).values(state=state.value, **values))

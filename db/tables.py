@@ -326,8 +326,17 @@ proof_request = sa.Table(
     sa.Column("machine_fingerprint", sa.String(64), nullable=False),
     sa.Column("made_at", Moment, nullable=False),
     sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("taken_at", Moment),
     sa.Column("options", sa.JSON, nullable=False),
     sa.Index(None, "machine_fingerprint", "state"),
+)  # fmt: skip
+
+profile = sa.Table(
+    "profile", metadata,
+    sa.Column("change", sa.Text, primary_key=True),  # key of a change point, which may be found anew
+    sa.Column("engine", sa.String(32), primary_key=True),
+    sa.Column("made_at", Moment, nullable=False),
+    sa.Column("document", sa.JSON, nullable=False),
 )  # fmt: skip
 
 notice = sa.Table(

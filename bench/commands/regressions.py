@@ -76,14 +76,16 @@ def show(ref: str, as_json: bool, database: str | None) -> Exit:
         found = store.history.regression(ref)
         events = store.history.events(found.key)
         changes = store.history.changes(regression=found.key, superseded=True)
+        profiles = store.history.profiles([change.key for change in changes])
     if as_json:
         document = {
             "schema": "bench-regression", "version": 1, "regression": plain(found),
             "changes": [plain(change) for change in changes], "events": [plain(event) for event in events],
+            "profiles": [plain(profile) for profile in profiles],
         }  # fmt: skip
         write(json.dumps(document, indent=2), None)
     else:
-        write(regression_text(found, events, changes, width=width()), None)
+        write(regression_text(found, events, changes, profiles, width=width()), None)
     return Exit.OK
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
+from bench.errors import WireError
 from bench.metrics import TIME
 from bench.model import Estimate
 from bench.profiles import FrameDifference, ProfileDifference
 from bench.reports.format import digits, quantity, ratio, side
 from bench.reports.text import MISSING, TextReport, escape, new_table
-from bench.wire import plain
+from bench.wire import convert, plain
 
 SCHEMA = "bench-profile"
 VERSION = 1
@@ -37,7 +40,7 @@ def profile_text(found: ProfileDifference, width: int | None = None, *, colour: 
         table = new_table("frame", "self, base", "self, head", "difference (95 %)", "calls, base → head")
         for frame in found.frames[:MOST]:
             table.add_row(
-                escape(frame.name), _percent(frame.base.value), _percent(frame.head.value), _change(frame.change),
+                escape(frame.name), _percent(frame.base.value), _percent(frame.head.value), change_of(frame.change),
                 _counts(frame),
             )  # fmt: skip
         console.print(table)
@@ -52,14 +55,28 @@ def profile_text(found: ProfileDifference, width: int | None = None, *, colour: 
 
 def profile_json(found: ProfileDifference) -> str:
     """Everything, the tree of the flame graph included."""
-    return json.dumps({"schema": SCHEMA, "version": VERSION, **plain(found)}, indent=1, ensure_ascii=False)
+    return json.dumps(document_of(found), indent=1, ensure_ascii=False)
+
+
+def document_of(found: ProfileDifference) -> dict[str, Any]:
+    """The same as plain values."""
+    return {"schema": SCHEMA, "version": VERSION, **plain(found)}
+
+
+def profile_from(document: Mapping[str, Any]) -> ProfileDifference:
+    """What `document_of` was given. Raises WireError for anything else."""
+    if (document.get("schema"), document.get("version")) != (SCHEMA, VERSION):
+        raise WireError(f"a profile of schema {SCHEMA} version {VERSION} is wanted; this is another document.")
+    facts = {name: value for name, value in document.items() if name not in ("schema", "version")}
+    return convert(facts, ProfileDifference, "a stored profile")
 
 
 def _percent(share: float) -> str:
     return f"{share * 100:.1f} %" if share else MISSING
 
 
-def _change(change: Estimate) -> str:
+def change_of(change: Estimate) -> str:
+    """`+12.5 pp (+11.9…+13.1)`: share of base's call, with its interval or why there is none."""
     text = f"{change.value * 100:+.1f} pp"
     if change.low is None or change.high is None:
         return f"{text} ({change.note})"

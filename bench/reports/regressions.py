@@ -9,11 +9,15 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.history import ChangePoint, Event, Regression, State
+from bench.history import ChangePoint, Event, KeptProfile, Regression, State
 from bench.night import Story
 from bench.reports.format import interval, title
 from bench.reports.night import effect, proof, where
+from bench.reports.profile import change_of, profile_from
 from bench.reports.text import WIDTH, escape
+
+MOST_FRAMES = 5
+"""Of a kept profile."""
 
 
 def regressions_text(stories: Sequence[Story], *, hidden: int, width: int | None = None) -> str:
@@ -38,7 +42,12 @@ def regressions_text(stories: Sequence[Story], *, hidden: int, width: int | None
 
 
 def regression_text(
-    found: Regression, events: Sequence[Event], changes: Sequence[ChangePoint], *, width: int | None = None
+    found: Regression,
+    events: Sequence[Event],
+    changes: Sequence[ChangePoint],
+    profiles: Sequence[KeptProfile] = (),
+    *,
+    width: int | None = None,
 ) -> str:
     """Everything that is known of one."""
     console = _console(width)
@@ -49,6 +58,8 @@ def regression_text(
     console.print()
     for change in changes:
         _change(console, change)
+    for profile in profiles:
+        _profile(console, profile, found)
     console.print("[bold]what happened[/bold]")
     for event in events:
         until = f" until {event.expires_at:%Y-%m-%d}" if event.expires_at else ""
@@ -73,6 +84,17 @@ def state_line(found: Regression) -> str:
     if found.owner:
         text += f", owner {escape(found.owner)}"
     return text
+
+
+def _profile(console: Console, kept: KeptProfile, found: Regression) -> None:
+    """The frames that became most slower; the whole is one command away."""
+    made = profile_from(kept.document)
+    console.print(f"[bold]where the time went[/bold]  {escape(made.variant)}, by {escape(kept.engine)}")
+    for frame in made.frames[:MOST_FRAMES]:
+        console.print(f"  {change_of(frame.change)}  {escape(frame.name)}", soft_wrap=True)
+    if not made.frames:
+        console.print("  no frame differs by more than the repetitions do")
+    console.print(f"  whole: bench profile --regression {found.key[:8]} --stored\n")
 
 
 def _change(console: Console, change: ChangePoint) -> None:

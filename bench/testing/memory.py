@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 
 from bench.errors import MissingError, RunConflictError, StaleError
 from bench.history import (
+    LEASE,
     Action,
     ChangePoint,
     Event,
+    KeptProfile,
     Point,
     Proof,
     ProofRequest,
@@ -102,6 +104,7 @@ class MemoryHistory:
         self._regressions: dict[str, Regression] = {}
         self._events: dict[str, list[Event]] = {}
         self._requests: dict[str, ProofRequest] = {}
+        self._profiles: dict[tuple[str, str], KeptProfile] = {}
         self._notices: set[str] = set()
 
     def series(self, *, changed: bool = False, machine: str | None = None) -> Sequence[Series]:
@@ -216,9 +219,11 @@ class MemoryHistory:
 
     def take(self, machine: str) -> ProofRequest | None:
         """See bench.ports.History."""
-        for request in self.requests(states=[RequestState.QUEUED]):
-            if request.machine_fingerprint == machine:
-                self._requests[request.key] = replace(request, state=RequestState.TAKEN)
+        now = datetime.now(UTC)
+        for request in self.requests(states=[RequestState.QUEUED, RequestState.TAKEN]):
+            held = request.taken_at is not None and request.taken_at >= now - LEASE
+            if request.machine_fingerprint == machine and not held:
+                self._requests[request.key] = replace(request, state=RequestState.TAKEN, taken_at=now)
                 return self._requests[request.key]
         return None
 
@@ -230,6 +235,15 @@ class MemoryHistory:
         self._requests[request] = replace(found, state=RequestState.DONE)
         if found.change in self._changes:
             self._changes[found.change] = replace(self._changes[found.change], proof=proof)
+
+    def keep_profile(self, profile: KeptProfile) -> None:
+        """See bench.ports.History."""
+        self._profiles[profile.change, profile.engine] = profile
+
+    def profiles(self, changes: Sequence[str]) -> Sequence[KeptProfile]:
+        """See bench.ports.History."""
+        found = [profile for profile in self._profiles.values() if profile.change in changes]
+        return sorted(found, key=lambda p: p.made_at, reverse=True)
 
     def claim_notice(self, key: str) -> bool:
         """See bench.ports.History."""

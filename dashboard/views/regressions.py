@@ -7,11 +7,14 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from bench.history import Cause
+from bench.history import Cause, KeptProfile
 from bench.night import Story
+from bench.reports.flame import flame_svg
+from bench.reports.profile import profile_from
 from dashboard import data
 from dashboard.markup import Column, Row, esc, legend, line, link, numbered, outside, state, steps, table
 from dashboard.palette import palette
+from dashboard.profile_tables import frames_table, summary
 from dashboard.regression_tables import (
     ANY,
     BAD,
@@ -116,6 +119,8 @@ def _one(one: data.RegressionView) -> None:
         st.subheader("Reproduce it", anchor=False)
         st.html(numbered(again))
     _table("Evidence", *proofs_table(one.changes, zone()), "No paired experiment was made yet: `bench prove` makes it.")
+    for kept in one.profiles:
+        _profile(kept)
     _table("What else changed", *differences_table(one.changes), "Nothing that is known, between the two sides.")
     _table("Change points", *changes_table(one.changes), "None of its change points stands any more.")
     _table("What happened", *events_table(one.events, zone()), "Nothing is recorded.")
@@ -145,6 +150,14 @@ def _plot(story: Story) -> None:
     whole = link("trends", "its whole history", series=worst.series.fingerprint)
     more = without_interval([shown])
     st.html(f'<p class="b-line b-quiet">The weightiest of its series; {whole}. {esc(more)}</p>')
+
+
+def _profile(kept: KeptProfile) -> None:
+    found = profile_from(kept.document)
+    _table("Where the time went", *frames_table(found), "No frame differs beyond the repetitions.")
+    st.html(line(summary(found)))
+    with st.expander("Flame graph of the difference"):
+        st.image(flame_svg(found), width="stretch")
 
 
 def _table(heading: str, columns: Sequence[Column], rows: Sequence[Row], empty: str) -> None:

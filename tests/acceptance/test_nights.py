@@ -101,6 +101,11 @@ def test_a_planted_regression_goes_the_whole_way(bench):
     assert culprit[:9] in out
     assert bench("notify")[0] == "", "told once"
 
+    bench("profile", "--regression", key, "--repetitions", "3", "--seconds", "0.01")
+    kept = json.loads(bench("profile", "--regression", key, "--stored", "--json")[0])
+    assert (kept["base"], kept["head"]) == (good[:7], bad[:7])
+    assert "where the time went  demo.work, by cprofile" in bench("regressions", "show", key)[0]
+
     bench("regressions", "ack", key, "--who", "ada")
     for _ in range(5):
         project.night(STEPS)

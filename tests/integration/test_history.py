@@ -1,5 +1,6 @@
 """The contract of a History: the same tests on memory, SQLite and PostgreSQL."""
 
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,6 +18,7 @@ from bench.history import (
     Difference,
     Direction,
     Event,
+    KeptProfile,
     Proof,
     ProofRequest,
     Regression,
@@ -449,10 +451,13 @@ def test_a_proof_is_asked_for_taken_and_put_on_its_change_point(store: Store, hi
     assert not history.request(request(selector="other"))
     assert list(history.requests()) == [request()]
     assert history.take("other machine") is None
-    assert history.take("m") == request(state=RequestState.TAKEN)
+    taken = history.take("m")
+    assert taken is not None
+    assert taken == request(state=RequestState.TAKEN, taken_at=taken.taken_at)
     assert history.take("m") is None
     history.finish("r1", PROOF)
-    assert list(history.requests(states=[RequestState.DONE])) == [request(state=RequestState.DONE)]
+    done = request(state=RequestState.DONE, taken_at=taken.taken_at)
+    assert list(history.requests(states=[RequestState.DONE])) == [done]
     assert list(history.requests(states=[RequestState.QUEUED, RequestState.TAKEN])) == []
     assert list(history.changes()) == [change_of(history, suspect=True, proof=PROOF)]
     with pytest.raises(MissingError):
@@ -466,6 +471,27 @@ def test_the_oldest_request_is_taken_first_and_each_by_one(history: History) -> 
     with ThreadPoolExecutor(8) as pool:
         taken = [r.key for r in pool.map(lambda _: history.take("m"), range(8)) if r is not None]
     assert sorted(taken) == ["r0", "r1", "r2", "r3"]
+
+
+def test_a_proof_that_was_taken_and_forgotten_is_taken_again(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    history.request(request())
+    assert history.take("m") is not None
+    monkeypatch.setattr(sys.modules[type(history).__module__], "LEASE", timedelta(seconds=-1))
+    again = history.take("m")
+    assert again is not None
+    assert again.key == "r1"
+
+
+def test_profiles_are_kept_one_a_change_and_engine_the_newest_first(history: History) -> None:
+    def kept(change: str, engine: str, hours: int) -> KeptProfile:
+        document = {"frames": [{"name": "été", "base": 0.25}], "hours": hours}
+        return KeptProfile(change=change, engine=engine, made_at=START + timedelta(hours=hours), document=document)
+
+    for change, engine, hours in (("a", "cprofile", 1), ("a", "torch", 3), ("b", "cprofile", 2), ("a", "cprofile", 4)):
+        history.keep_profile(kept(change, engine, hours))
+    assert list(history.profiles(["a"])) == [kept("a", "cprofile", 4), kept("a", "torch", 3)]
+    assert len(history.profiles(["a", "b", "c"])) == 3
+    assert list(history.profiles([])) == []
 
 
 def test_a_notice_is_claimed_once_until_it_is_released(history: History) -> None:

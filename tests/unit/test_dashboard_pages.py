@@ -10,11 +10,14 @@ from streamlit.testing.v1 import AppTest
 
 import dashboard
 from bench.commands._shared import estimates
-from bench.history import Action
+from bench.history import Action, KeptProfile
 from bench.model import Conditions, Failure, FailureKind, Revision
+from bench.profiles import Profile, compare_profiles
 from bench.reports.format import times
+from bench.reports.profile import document_of
 from bench.series import find_changes, fold
 from bench.testing import make_event, make_regression, make_run
+from bench.testing.history import START
 from bench.tradeoffs import speedup, tradeoffs
 from db.store import open_store
 
@@ -250,6 +253,23 @@ def test_one_regression_shows_its_evidence_and_how_to_repeat_it(slower):
     assert "1. opened" in text
     assert "<script" not in text
     assert "&lt;script" in text
+
+
+def test_a_kept_profile_names_its_frames_and_draws_them(slower, database):
+    pair = [Profile(own={EVIL: ns, "b.py:same": 500.0}, counts={}, stacks={f"run;{EVIL}": ns}) for ns in (100.0, 400.0)]
+    found = compare_profiles(
+        [tuple(pair)] * 3, [(600.0, 900.0)] * 3, variant=EVIL, engine="cprofile", base="one", head="two"
+    )
+    with closing(open_store(f"sqlite:///{database}")) as store:
+        (change,) = store.history.changes()
+        store.history.keep_profile(
+            KeptProfile(change=change.key, engine="cprofile", made_at=START, document=document_of(found))
+        )
+    test = show("views/regressions.py", regression="ab12cd34")
+    text = html(test)
+    assert "Where the time went" in [part.value for part in test.subheader]
+    assert "▼ +50.0 pp" in text
+    assert "<script" not in text
 
 
 def test_an_unknown_regression_says_so(slower):
