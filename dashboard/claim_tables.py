@@ -19,6 +19,7 @@ LANGUAGES = {"both": "English and 中文", "en": "English", "zh": "中文"}
 
 TONES = {
     Finding.REPRODUCED: "good", Finding.EXCEEDED: "good", Finding.CONFIRMED: "good", Finding.PARTLY: "warn",
+    Finding.INCONCLUSIVE: "quiet",
     Finding.NOT_REPRODUCED: "bad", Finding.WRONG: "bad", Finding.NOT_MEASURABLE: "quiet", Finding.NOT_MEASURED: "quiet",
 }  # fmt: skip
 """Only repeats what mark and word say."""
@@ -46,7 +47,7 @@ def headline(answers: Sequence[Answer]) -> str:
     found = counts(answers)
     hold = sum(found.get(f, 0) for f in (Finding.REPRODUCED, Finding.EXCEEDED, Finding.CONFIRMED))
     fail = sum(found.get(f, 0) for f in (Finding.NOT_REPRODUCED, Finding.WRONG))
-    open_ = sum(found.get(f, 0) for f in (Finding.NOT_MEASURABLE, Finding.NOT_MEASURED))
+    open_ = sum(found.get(f, 0) for f in (Finding.INCONCLUSIVE, Finding.NOT_MEASURABLE, Finding.NOT_MEASURED))
     parts = [f"{hold} hold", f"{found.get(Finding.PARTLY, 0)} partly", f"{fail} do not", f"{open_} unanswered"]
     return f"Of {plural(len(answers), 'claim')} {', '.join(parts)}"
 

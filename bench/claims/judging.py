@@ -5,10 +5,11 @@ One measurement, with its 95 % interval, against what was stated:
     EXCEEDED        the whole interval lies beyond the range, on the side that the claim calls better
     REPRODUCED      the value reaches the range and the interval rules out less than half of the effect
     PARTLY          at least half of the effect, and an effect for sure, but less than stated
-    NOT REPRODUCED  anything else that was measured
+    NOT REPRODUCED  the whole interval falls short of the range, and it is not PARTLY
+    INCONCLUSIVE    anything else: the interval is too wide to say
 
 Half of an effect is meant as people mean it: of 4× it is 2× (half of the logarithm), of −30 % it is −15 %.
-A figure that has no better side (a load time, a size) is REPRODUCED with the value in the range, PARTLY
+A figure that has no better side (a load time, a size) is REPRODUCED with the value in the range, INCONCLUSIVE
 where only the interval reaches into it.
 """
 
@@ -47,7 +48,7 @@ def judge(found: Estimate, stated: Stated) -> Finding:
     if stated.beyond is Beyond.NEITHER:
         if least <= value <= most:
             return Finding.REPRODUCED
-        return Finding.PARTLY if low <= most and high >= least else Finding.NOT_REPRODUCED
+        return Finding.INCONCLUSIVE if low <= most and high >= least else Finding.NOT_REPRODUCED
     half, neutral = half_effect(stated), NEUTRAL.get(stated.take)
     if stated.beyond is Beyond.LESS:  # turned round, so that more is beyond
         value, low, high, least, most, half = -value, -high, -low, -most, -least, -half
@@ -58,7 +59,7 @@ def judge(found: Estimate, stated: Stated) -> Finding:
         return Finding.REPRODUCED
     if neutral is not None and value >= half and low > neutral:
         return Finding.PARTLY
-    return Finding.NOT_REPRODUCED
+    return Finding.INCONCLUSIVE if high >= least else Finding.NOT_REPRODUCED
 
 
 def half_effect(stated: Stated) -> float:
@@ -75,15 +76,16 @@ def half_effect(stated: Stated) -> float:
 
 
 def combine(findings: Sequence[Finding], *, some: bool) -> Finding:
-    """One finding of several measurements; those that are missing say nothing unless all are.
+    """One finding of several measurements; those that are missing or inconclusive say nothing unless all are.
 
     `some`: the best one answers. Else the claim holds where all reach the figure, PARTLY where one
     does or is PARTLY.
     """
     judged = [f for f in findings if f in JUDGED]
     if not judged:
-        missing = [f for f in findings if f not in JUDGED]
-        impossible = bool(missing) and all(f is Finding.NOT_MEASURABLE for f in missing)
+        if Finding.INCONCLUSIVE in findings:
+            return Finding.INCONCLUSIVE
+        impossible = bool(findings) and all(f is Finding.NOT_MEASURABLE for f in findings)
         return Finding.NOT_MEASURABLE if impossible else Finding.NOT_MEASURED
     best, worst = min(judged, key=JUDGED.index), max(judged, key=JUDGED.index)
     if some or worst in (Finding.EXCEEDED, Finding.REPRODUCED):

@@ -17,6 +17,7 @@ class Finding(StrEnum):
     EXCEEDED = "exceeded"
     PARTLY = "partly"
     NOT_REPRODUCED = "not reproduced"
+    INCONCLUSIVE = "inconclusive"  # measured, but the interval holds the figure and less than half of it
     WRONG = "wrong"  # a fact or a unit that its source, or a count, shows to be false
     CONFIRMED = "confirmed"  # a fact that its source, or a count, shows to be true
     NOT_MEASURABLE = "not measurable here"

@@ -20,14 +20,14 @@ LANGUAGES = ("both", "en", "zh")
 
 SYMBOLS = {
     Finding.REPRODUCED: "✓", Finding.EXCEEDED: "▲", Finding.PARTLY: "◐", Finding.NOT_REPRODUCED: "▽",
-    Finding.WRONG: "✗", Finding.CONFIRMED: "✓", Finding.NOT_MEASURABLE: "○", Finding.NOT_MEASURED: "·",
+    Finding.INCONCLUSIVE: "?", Finding.WRONG: "✗", Finding.CONFIRMED: "✓", Finding.NOT_MEASURABLE: "○", Finding.NOT_MEASURED: "·",
 }  # fmt: skip
 """Shape beside the word, never instead of it."""
 
 CHINESE = {
     Finding.REPRODUCED: "已复现", Finding.EXCEEDED: "超出所述", Finding.PARTLY: "部分成立",
-    Finding.NOT_REPRODUCED: "未复现", Finding.WRONG: "有误", Finding.CONFIRMED: "属实",
-    Finding.NOT_MEASURABLE: "本机无法测量", Finding.NOT_MEASURED: "尚未测量",
+    Finding.NOT_REPRODUCED: "未复现", Finding.INCONCLUSIVE: "无法判定", Finding.WRONG: "有误",
+    Finding.CONFIRMED: "属实", Finding.NOT_MEASURABLE: "本机无法测量", Finding.NOT_MEASURED: "尚未测量",
 }  # fmt: skip
 
 RULES = (
@@ -35,7 +35,8 @@ RULES = (
     ("REPRODUCED", "the value reaches the range, and the interval rules out less than half of the stated effect"),
     ("PARTLY", "an effect for sure and at least half of the stated one, but less than stated; or some of several "
                "experiments reach the range and others do not"),
-    ("NOT REPRODUCED", "measured, and none of these"),
+    ("NOT REPRODUCED", "the whole interval falls short of the range, and by more than PARTLY allows"),
+    ("INCONCLUSIVE", "measured, but the interval is too wide: it holds the figure and less than half of it"),
     ("WRONG, CONFIRMED", "a fact or a count, settled by its source or by counting; nothing was timed"),
     ("NOT MEASURABLE HERE", "it needs hardware or software that this machine lacks"),
     ("NOT MEASURED YET", "no stored run of this machine holds the experiment"),

@@ -50,7 +50,9 @@ def seen(value, low=None, high=None):
         (seen(3.0, 2.9, 3.1), stated(low=2, high=4), Finding.REPRODUCED),
         (seen(2.1, 1.5, 2.8), stated(low=2, high=4), Finding.REPRODUCED),
         (seen(2.1, 1.3, 3.5), stated(low=2, high=4), Finding.PARTLY),  # less than half cannot be ruled out
-        (seen(2.1, 0.9, 4.5), stated(low=2, high=4), Finding.NOT_REPRODUCED),  # no effect cannot be ruled out
+        (seen(2.1, 0.9, 4.5), stated(low=2, high=4), Finding.INCONCLUSIVE),  # neither the figure nor no effect
+        (seen(1.3, 0.5, 3.0), stated(low=2, high=4), Finding.INCONCLUSIVE),
+        (seen(1.3, 0.5, 1.9), stated(low=2, high=4), Finding.NOT_REPRODUCED),
         (seen(5.0, 4.5, 5.5), stated(low=2, high=4), Finding.EXCEEDED),
         (seen(5.0, 3.9, 6.4), stated(low=2, high=4), Finding.REPRODUCED),  # beyond, but not for sure
         (seen(1.8, 1.7, 1.9), stated(low=2, high=4), Finding.PARTLY),
@@ -70,13 +72,14 @@ def seen(value, low=None, high=None):
         # less is beyond: "not faster", at most 1×
         (seen(0.75, 0.7, 0.8), stated(beyond="less", relation="at_most", value=1), Finding.REPRODUCED),
         (seen(1.2, 1.1, 1.3), stated(beyond="less", relation="at_most", value=1), Finding.NOT_REPRODUCED),
+        (seen(0.98, 0.9, 1.06), stated(beyond="less", relation="at_most", value=1), Finding.INCONCLUSIVE),
         # a plain value knows no neutral one, so nothing is partly: an exponent of growth
         (seen(1.02, 0.99, 1.05), stated("value", "less", value=1), Finding.REPRODUCED),
         (seen(0.7, 0.6, 0.8), stated("value", "less", value=1), Finding.EXCEEDED),
         (seen(1.9, 1.8, 2.0), stated("value", "less", value=1), Finding.NOT_REPRODUCED),
         # no better side: in the range, reaching into it, or neither
         (seen(6.5, 6.1, 6.9), stated("value", "neither", value=6), Finding.REPRODUCED),
-        (seen(7.5, 6.5, 8.5), stated("value", "neither", value=6), Finding.PARTLY),
+        (seen(7.5, 6.5, 8.5), stated("value", "neither", value=6), Finding.INCONCLUSIVE),
         (seen(24.0, 22.0, 26.0), stated("value", "neither", value=6), Finding.NOT_REPRODUCED),
         # accuracy may lose one point
         (seen(0.0, -0.4, 0.4), stated("difference", "more", relation="at_least", value=-1), Finding.REPRODUCED),
@@ -124,6 +127,8 @@ def test_a_range_that_makes_no_sense_is_refused(numbers):
         ("EXCEEDED NOT_REPRODUCED", True, "EXCEEDED"),
         ("PARTLY NOT_REPRODUCED", True, "PARTLY"),
         ("REPRODUCED NOT_MEASURED", False, "REPRODUCED"),
+        ("REPRODUCED INCONCLUSIVE", False, "REPRODUCED"),
+        ("INCONCLUSIVE NOT_MEASURED", False, "INCONCLUSIVE"),
         ("NOT_MEASURED NOT_MEASURABLE", False, "NOT_MEASURED"),
         ("NOT_MEASURABLE NOT_MEASURABLE", False, "NOT_MEASURABLE"),
         ("", False, "NOT_MEASURED"),
