@@ -20,7 +20,8 @@ LANGUAGES = ("both", "en", "zh")
 
 SYMBOLS = {
     Finding.REPRODUCED: "✓", Finding.EXCEEDED: "▲", Finding.PARTLY: "◐", Finding.NOT_REPRODUCED: "▽",
-    Finding.INCONCLUSIVE: "?", Finding.WRONG: "✗", Finding.CONFIRMED: "✓", Finding.NOT_MEASURABLE: "○", Finding.NOT_MEASURED: "·",
+    Finding.INCONCLUSIVE: "?", Finding.WRONG: "✗", Finding.CONFIRMED: "✓", Finding.NOT_MEASURABLE: "○",
+    Finding.NOT_MEASURED: "·",
 }  # fmt: skip
 """Shape beside the word, never instead of it."""
 
