@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import fx, nn
+from torch.fx.passes.shape_prop import ShapeProp
 from torch.nn import functional
 
 from suites.models.onnx_graph import Graph
@@ -30,7 +31,7 @@ def save(network: nn.Module, file: Path, shape: Sequence[int], title: str) -> No
     graph = Graph()
     traced = fx.symbolic_trace(network.eval())
     with torch.no_grad():
-        rank = traced(torch.zeros(1, *shape)).shape[1:]
+        rank = ShapeProp(traced).propagate(torch.zeros(1, *shape)).shape[1:]
     names: dict[fx.Node, str] = {}
     for node in traced.graph.nodes:
         if node.op == "placeholder":
@@ -47,6 +48,8 @@ def _translate(graph: Graph, traced: fx.GraphModule, node: fx.Node, names: dict[
     if node.op == "call_module":
         layer = traced.get_submodule(str(node.target))
         rule = LAYERS.get(type(layer))
+        if isinstance(layer, nn.Linear) and len(node.meta["tensor_meta"].shape) > 2:
+            rule = _rows
         if rule is not None:
             return rule(graph, layer, node.name, inputs[0])
     elif node.target in PLAIN:
@@ -82,6 +85,13 @@ def _normalisation(g: Graph, layer: nn.BatchNorm2d, name: str, value: str) -> st
 def _linear(g: Graph, layer: nn.Linear, name: str, value: str) -> str:
     weight = g.constant(f"{name}.weight", _array(layer.weight))
     return g.node("Gemm", value, weight, g.constant(f"{name}.bias", _array(layer.bias)), name=name, transB=1)
+
+
+def _rows(g: Graph, layer: nn.Linear, name: str, value: str) -> str:
+    """A linear layer on more than one axis of rows, which Gemm does not take."""
+    matrix = g.constant(f"{name}.weight", _array(layer.weight.T))
+    product = g.node("MatMul", value, matrix, name=f"{name}.product")
+    return g.node("Add", product, g.constant(f"{name}.bias", _array(layer.bias)), name=name)
 
 
 def _largest(g: Graph, layer: nn.MaxPool2d, name: str, value: str) -> str:
