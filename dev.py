@@ -99,6 +99,8 @@ def test(words: Sequence[str], torch: bool) -> int:
     """Linters, then pytest; all of them, whatever fails."""
     set_up(TEST, torch)
     codes = run_checks()
+    if torch:  # without them the tests of the suite npu are skipped, which is no reason to stop
+        call([PYTHON, "-m", "suites.environments"])
     codes["pytest"] = call([PYTHON, "-m", "pytest", *words])
     return conclude(codes)
 

@@ -161,7 +161,12 @@ def judge(result: ExperimentResult, *, final: bool = True) -> ArmComparison:
 
 def _judge_timeless(result: ExperimentResult, found: dict[str, Comparison]) -> ArmComparison:
     """Of what is emulated or estimated on a side there are only metrics that need no launches."""
-    comparisons = tuple(_other(result, c, True) for c in found.values())
+    comparisons = tuple(
+        _other(result, c, True)
+        if c.metric.summary in (Summary.EXACT, Summary.ITEMS)
+        else replace(c, verdict=Verdict.INCONCLUSIVE, reason=NOT_JUDGED)
+        for c in found.values()
+    )
     return ArmComparison(
         name=result.results[1].arm.variant.name, verdict=variant_verdict([c for c in comparisons if _counts(c)]),
         comparisons=comparisons, launches=len(result.launches), rule=EXACT_RULE,

@@ -26,7 +26,8 @@ from bench.model import EMULATED, ESTIMATED, REAL, Arm, Benchmark, Failure, Meas
 UNTIMED_LIMIT_NS = 50_000_000
 """Longest call that is made once untimed after a switch between arms: cold caches cost longer calls under 0.1 %."""
 
-ORIGINS = {EMULATED: "emulator", ESTIMATED: "machine that reckons"}
+TIMELESS = {EMULATED: "a time would be that of the emulator", ESTIMATED: "nothing ran that could be timed"}
+"""Why what is not real has no time."""
 
 ROWS = (
     TIME, CPU_TIME, SINGLE_CALL, FIRST_CALL, SET_UP, PEAK_MEMORY, MEMORY_GROWTH, ALLOCATION_PEAK, ENERGY,
@@ -66,7 +67,7 @@ class Sampler:
         self.kind = answer["kind"]
         if self.kind != REAL:
             self.notes = {**self.notes, "kind": self.kind}
-            self.absent = {TIME.name: f"{self.kind}: a time would be that of the {ORIGINS[self.kind]}"}
+            self.absent = {TIME.name: f"{self.kind}: {TIMELESS[self.kind]}"}
 
     def plan(self, chosen: Mapping[str, Any]) -> None:
         """Take what the calibration chose."""

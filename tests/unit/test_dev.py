@@ -157,8 +157,8 @@ def test_test_runs_everything_and_fails_if_anything_failed(dev, monkeypatch, cap
 
     monkeypatch.setattr(dev, "call", call)
     assert dev.main(["test", "-k", "lock"]) == 1
-    assert programs == ["ruff", "ruff", "mypy", "lint-imports", "python"]
-    assert "failed: mypy" in capsys.readouterr().err
+    assert programs == ["ruff", "ruff", "mypy", "lint-imports", "python", "python"]
+    assert "failed: mypy" in capsys.readouterr().err, "and nothing of the vendors' environments"
     programs.clear()
     monkeypatch.setattr(dev, "run_checks", lambda: {"ruff check": 0})
     assert dev.main(["test"]) == 0
