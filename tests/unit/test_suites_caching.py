@@ -8,7 +8,7 @@ import pytest
 
 from bench.api import Wrong
 from bench.testing import FakeDevice
-from suites import caching, features
+from suites import caching, features, invalidation
 from suites.data import events
 
 EVENTS = 2000
@@ -101,3 +101,100 @@ def test_rows_survive_packing():
     row = (20, 199_000, 9972, 5, 20, 400_000)
     assert features.PACKED.unpack(features.PACKED.pack(*row)) == row
     assert features.PACKED.size == 24
+
+
+STRATEGIES = ["none", "write_through", "delete", "ttl", "versioned"]
+
+
+@pytest.mark.service("redis")
+@pytest.mark.service("mariadb")
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_strategy_tells_the_truth_that_it_promises(strategy, suite_servers, closing, monkeypatch):
+    pytest.importorskip("redis")
+    pytest.importorskip("pymysql")
+    monkeypatch.setattr(invalidation, "TTL_MS", 400)  # of a busy machine's sweep, so that something is stale
+    work = closing(caching.invalidation(FakeDevice(), strategy))
+    first = work.run()
+    assert work.items == invalidation.OPERATIONS == first.total + sum(writes for _, writes in invalidation.operations())
+    assert work.check(first) is True
+    values = work.report(first)
+    if strategy == "ttl":
+        assert 0 < values["fresh"] < 1
+        assert 0 < values["oldest"] <= 0.405
+    else:
+        assert values == {"fresh": 1.0, "oldest": 0.0}
+
+
+@pytest.mark.service("redis")
+@pytest.mark.service("mariadb")
+@pytest.mark.parametrize(
+    ("strategy", "forgets"), [("write_through", "set"), ("delete", "delete"), ("versioned", "incr")]
+)
+def test_write_that_forgets_the_cache_is_wrong(strategy, forgets, suite_servers, closing, monkeypatch):
+    pytest.importorskip("redis")
+    pytest.importorskip("pymysql")
+    honest = invalidation.strategy
+
+    def forgetful(name, table, server):
+        read, _ = honest(name, table, server)
+        return read, table.write
+
+    monkeypatch.setattr(invalidation, "strategy", forgetful)
+    work = closing(caching.invalidation(FakeDevice(), strategy))
+    with pytest.raises(Wrong, match="ms after it was overwritten"):
+        work.check(work.run())
+
+
+@pytest.mark.service("redis")
+@pytest.mark.service("mariadb")
+def test_entry_that_outlives_its_time_is_wrong(suite_servers, closing, monkeypatch):
+    pytest.importorskip("redis")
+    pytest.importorskip("pymysql")
+    monkeypatch.setattr(invalidation, "TTL_MS", 60_000)
+    work = closing(caching.invalidation(FakeDevice(), "ttl"))
+    monkeypatch.setattr(invalidation, "TTL_MS", 1)
+    work.run()
+    broken = closing(caching.invalidation(FakeDevice(), "ttl"))  # checked against 1 ms
+    with pytest.raises(Wrong, match="ms after it was overwritten"):
+        broken.check(work.run())
+    with pytest.raises(Wrong, match="3 reads gave a value that was never written"):
+        broken.check(invalidation.Reads(total=5, fresh=2, oldest_s=0.0, invented=3))
+
+
+@pytest.mark.parametrize("tokens", [4, 20])
+def test_cache_of_keys_and_values_changes_no_token(tokens):
+    pytest.importorskip("torch")
+    found = {}
+    for cache in ("none", "kv"):
+        work = caching.decoding(FakeDevice(), cache, tokens)
+        found[cache] = work.run()
+        assert work.check(found[cache]) is True
+        values = work.report(found[cache])
+        assert values["likeliest"] == (1,) * tokens
+        assert (values["cache_bytes"] > 0) == (cache == "kv")
+    assert found["none"] == found["kv"]
+    assert len(set(found["kv"])) > tokens / 2  # not one token for ever, which any cache would get right
+
+
+def test_cache_that_forgets_a_position_is_wrong(monkeypatch):
+    torch = pytest.importorskip("torch")
+    from suites.models import decoder
+
+    work = caching.decoding(FakeDevice(), "kv", 20)
+    right = work.run()
+    whole = decoder.Layer.forward
+
+    def forgetful(self, hidden, kept, start):
+        if kept is not None and start > decoder.PROMPT:
+            kept[0][:, :, 3], kept[1][:, :, 3] = 0, 0
+        return whole(self, hidden, kept, start)
+
+    monkeypatch.setattr(decoder.Layer, "forward", forgetful)
+    with torch.inference_mode():
+        broken = work.run()
+    monkeypatch.undo()
+    assert broken != right
+    with pytest.raises(Wrong, match="is not the likeliest"):
+        work.check(broken)
+    with pytest.raises(Wrong, match="19 tokens instead of 20"):
+        work.check(right[1:])
