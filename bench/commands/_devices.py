@@ -21,3 +21,17 @@ def known_device(name: str) -> str:
     if name.partition(":")[0].replace("_", "-") not in known:
         raise UsageError(f"there is no device {name!r}; there are {', '.join(known)}.")
     return name
+
+
+def devices_here() -> dict[str, str]:
+    """Every device by name: real, emulated or estimated where it is here, else why it is not."""
+    from bench.api import Skip
+    from bench.measure.contract import device_of
+
+    found = {}
+    for name in device_names():
+        try:
+            found[name] = device_of(name, 1).kind
+        except Skip as reason:
+            found[name] = f"no: {str(reason).removeprefix(f'needs the device {name}: ')}"
+    return found
