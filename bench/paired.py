@@ -8,13 +8,13 @@ from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any
 
-from bench.compare import ArmComparison, RunComparison
+from bench.compare import ArmComparison
 from bench.continuing import Begun, frozen, joined, variant_of
 from bench.decision import confirmation_launches
 from bench.experiment import run_experiments
 from bench.gate import confirms_early, enough, judge, verdicts, wants_confirmation
 from bench.metrics import TAILS
-from bench.model import Arm, Benchmark, Experiment, ExperimentResult, Policy, Run, Target, Variant
+from bench.model import Arm, Benchmark, Experiment, ExperimentResult, Policy, Target, Variant
 from bench.plan import ASKED_TAIL_NS, sides
 from bench.policy import Rule, apply
 from bench.ports import Progress
@@ -142,16 +142,3 @@ def _confirmation(suspect: Experiment) -> Experiment:
     launches = confirmation_launches(suspect.policy)
     policy = replace(suspect.policy, launches=launches, budget_s=None, instructions=False)  # exact: counted before
     return replace(suspect, policy=policy, seed=suspect.seed + 1_000_003)
-
-
-def comparison_of(run: Run) -> RunComparison | None:
-    """What a stored gate run said, re-derived from its samples; null for a run of another kind.
-
-    A bisection compares more than two targets, so that it has no one base and head.
-    """
-    pairs = {tuple(a.target.label for a in r.experiment.arms) for r in run.experiments if r.experiment.policy.gate}
-    if len(pairs) != 1:
-        return None
-    ((base, head),) = pairs
-    found = verdicts(run.experiments)
-    return RunComparison(base=base, head=head, arms=tuple(found), machine=run.machine.label)

@@ -110,9 +110,13 @@ def mistakes(all_trials: Iterable[Trial]) -> list[str]:
     return wrong
 
 
-def false_alarm_sentence(runs: Iterable[Run]) -> str:
-    """What reports say of the gate on this machine."""
-    share = rates(t for run in runs for t in trials(run)).false_alarm
+def false_alarms(runs: Iterable[Run]) -> Estimate | None:
+    """Share of comparisons of the same code that the gate called regressed; null where no self-test was run."""
+    return rates(t for run in runs for t in trials(run)).false_alarm
+
+
+def false_alarm_sentence(share: Estimate | None) -> str:
+    """What reports say of the gate on this machine; `share` is that of `false_alarms`."""
     if share is None or share.high is None:
         return "false-alarm rate not measured on this machine yet: run `bench selftest`"
     alarms = round(share.value * share.n)

@@ -20,6 +20,7 @@ st.navigation(
         st.Page(_HERE / "views" / "regressions.py", title="Regressions", url_path="regressions"),
         st.Page(_HERE / "views" / "trends.py", title="Trends", url_path="trends"),
         st.Page(_HERE / "views" / "tradeoffs.py", title="Tradeoffs", url_path="tradeoffs"),
+        st.Page(_HERE / "views" / "compare.py", title="Compare", url_path="compare"),
         st.Page(_HERE / "views" / "claims.py", title="Claims", url_path="claims"),
     ],
     position="top",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -16,20 +16,27 @@ import streamlit as st
 from bench.claims.document import claims_of
 from bench.claims.evidence import answers, answers_from
 from bench.claims.words import Answer
+from bench.compare import RunComparison, compare_runs
 from bench.config import load_config
-from bench.errors import BenchError
+from bench.errors import BenchError, MissingError
 from bench.history import ChangePoint, Event, KeptProfile, Series
-from bench.model import Failure, Run, RunStatus
+from bench.model import Estimate, Failure, Run, RunStatus
 from bench.night import Story, story
 from bench.ports import RunInfo, Store
 from bench.reports.text import circumstances
+from bench.rereading import command_of, comparison_of
+from bench.selftest import SOURCE, false_alarm_sentence
+from bench.selftest import false_alarms as gate_false_alarms
 from bench.tradeoffs import VariantSummary, tradeoffs
 from dashboard.markup import WORDS
 from dashboard.tracks import Track, track_of
-from dashboard.wording import busy_with, database_name
+from dashboard.wording import busy_with, database_name, short
 
 MACHINES = 1000
 """Newest runs whose machines can be chosen."""
+
+SELFTESTS = 20
+"""Newest self-tests of a machine that its false-alarm rate rests on, as in the terminal."""
 
 POINTS = 1000
 """Newest points of a series that pages show: as far back as the detector looks."""
@@ -82,6 +89,15 @@ class RegressionView:
     profiles: tuple[KeptProfile, ...] = ()  # the newest first
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """A comparison and what repeats it."""
+
+    verdicts: RunComparison
+    command: str
+    repeats: str  # what the command does
+
+
 def view_of(run: Run) -> RunView:
     """Everything that pages show of one run; the numbers are those of bench.tradeoffs."""
     return RunView(
@@ -122,6 +138,28 @@ def find(ref: str) -> str:
 def run(key: str) -> RunView:
     """One run. Raises MissingError, StoreError."""
     return _run(address(), key)
+
+
+def holds_both_sides(key: str) -> bool:
+    """Whether a run is one of `bench compare`, with a verdict of its own. Raises MissingError, StoreError."""
+    return _both_sides(address(), key) is not None
+
+
+def comparison(base: str, head: str) -> Compared:
+    """Two runs, or both sides of one (the same key twice). Raises MissingError, StoreError."""
+    if base != head:
+        return _comparison(address(), base, head)
+    found = _both_sides(address(), head)
+    if found is None:
+        raise MissingError(f"run {short(head)} has only one side: choose another run as its base.")
+    machine = next((i.machine_fingerprint for i in runs(MACHINES) if i.key == head), "")
+    trust = false_alarm_sentence(false_alarms(machine))
+    return replace(found, verdicts=replace(found.verdicts, notes=(*found.verdicts.notes, trust)))
+
+
+def false_alarms(machine: str) -> Estimate | None:
+    """How often the gate called the same code regressed in a machine's newest self-tests; null without one."""
+    return _false_alarms(address(), _selftests(machine))
 
 
 def series() -> Sequence[Series]:
@@ -185,6 +223,35 @@ def _runs(url: str, limit: int) -> Sequence[RunInfo]:
 @st.cache_data(max_entries=64, show_spinner="Reading the run …")
 def _run(url: str, key: str) -> RunView:
     return view_of(_store(url).get(key))
+
+
+@st.cache_data(max_entries=32, show_spinner="Reading the run …")
+def _both_sides(url: str, key: str) -> Compared | None:
+    run = _store(url).get(key)
+    found = None if run.source == SOURCE else comparison_of(run)
+    if found is None:
+        return None
+    return Compared(verdicts=found, command=command_of(run), repeats="Measure both sides again, launched in pairs.")
+
+
+@st.cache_data(max_entries=32, show_spinner="Comparing the runs …")
+def _comparison(url: str, base: str, head: str) -> Compared:
+    store = _store(url)
+    return Compared(
+        verdicts=compare_runs(store.get(base), store.get(head)),
+        command=f"bench compare {short(base)} {short(head)}", repeats="Print the same in a terminal.",
+    )  # fmt: skip
+
+
+def _selftests(machine: str) -> tuple[str, ...]:
+    infos = [i for i in runs(MACHINES) if i.source == SOURCE and i.machine_fingerprint == machine]
+    return tuple(info.key for info in infos[:SELFTESTS])
+
+
+@st.cache_data(max_entries=16, show_spinner="Reading the self-tests …")
+def _false_alarms(url: str, keys: tuple[str, ...]) -> Estimate | None:
+    store = _store(url)
+    return gate_false_alarms(store.get(key) for key in keys)
 
 
 @st.cache_data(ttl=10, max_entries=8, show_spinner=False)

@@ -175,7 +175,10 @@ def runs_table(
             Cell(text=", ".join(info.suites) or "none"),
             Cell(text=f"{info.arms - sum(info.failures.values())} of {info.arms}"),
             what, Cell(text=info.machine_label), commit_of(info), Cell(text=took),
-            Cell(text="", html=link("tradeoffs", "Tradeoffs", run=info.key)),
+            Cell(
+                text="",
+                html=f'{link("tradeoffs", "Tradeoffs", run=info.key)} {link("compare", "Compare", head=info.key)}',
+            ),
         )  # fmt: skip
         rows.append(Row(cells=cells, chosen=info.key == chosen))
     return columns, rows

@@ -100,10 +100,10 @@ def load_run(store: Store, ref: str) -> Run:
 
 def trust(store: Store, fingerprint: str) -> str:
     """What is known of the gate's own errors on this machine."""
-    from bench.selftest import SOURCE, false_alarm_sentence
+    from bench.selftest import SOURCE, false_alarm_sentence, false_alarms
 
     infos = [i for i in store.runs(limit=1000) if i.source == SOURCE and i.machine_fingerprint == fingerprint]
-    return false_alarm_sentence(store.get(info.key) for info in infos[:20])
+    return false_alarm_sentence(false_alarms(store.get(info.key) for info in infos[:20]))
 
 
 def note(text: str) -> None:

@@ -21,9 +21,9 @@ def command(run: str, as_list: bool, limit: int, database: str | None, tail: boo
     import json
     from dataclasses import replace
 
-    from bench.paired import comparison_of
     from bench.reports.json import JsonReport
     from bench.reports.text import TextReport, runs_table
+    from bench.rereading import comparison_of
     from bench.selftest import SOURCE
     from bench.wire import plain
 

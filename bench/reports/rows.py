@@ -36,10 +36,10 @@ class Row:
         return f"{SYMBOLS[self.verdict]} {self.verdict.value}"
 
 
-def rows(comparison: RunComparison) -> list[Row]:
-    """Lines of all variants that are not unchanged, worst first."""
+def rows(comparison: RunComparison, *, everything: bool = False) -> list[Row]:
+    """Lines of all variants that are not unchanged, or of `everything`, worst first."""
     ordered = sorted(comparison.arms, key=lambda arm: ORDER.index(arm.verdict))
-    return [row for arm in ordered if arm.verdict is not Verdict.UNCHANGED for row in _rows(arm)]
+    return [row for arm in ordered if everything or arm.verdict is not Verdict.UNCHANGED for row in _rows(arm)]
 
 
 def _rows(arm: ArmComparison) -> list[Row]:

@@ -97,7 +97,7 @@ def trap():
         yield listener
 
 
-def start(database, trap=None):
+def start(database, trap=None, *flags):
     """`bench dashboard` on a free port; (process, address)."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -108,7 +108,7 @@ def start(database, trap=None):
         environment |= dict.fromkeys(("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"), proxy)
     process = subprocess.Popen(
         [sys.executable, "-c", "from bench.cli import main; main()", "dashboard", "--no-browser",
-         "--port", str(port), "--database", str(database)],
+         "--port", str(port), "--database", str(database), *flags],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True,
     )  # fmt: skip
     address = process.stdout.readline().strip()
@@ -123,6 +123,22 @@ def dashboard(database, trap):
     yield address
     process.terminate()
     process.communicate(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def serve():
+    """Start a dashboard on a database, with flags if need be; its address. All are ended with the session."""
+    made = []
+
+    def make(database, *flags):
+        made.append(start(database, None, *flags))
+        return made[-1][1]
+
+    yield make
+    for process, _ in made:
+        process.terminate()
+    for process, _ in made:
+        process.communicate(timeout=20)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,8 @@ from bench.errors import IncomparableError, UsageError
 from bench.gate import enough, verdicts
 from bench.metrics import SIZE
 from bench.model import Failure, FailureKind, Measurement, Target, Verdict
-from bench.paired import UNTIL_DECIDED, comparison_of, measure_pairs
+from bench.paired import UNTIL_DECIDED, measure_pairs
+from bench.rereading import comparison_of
 from bench.testing import SilentProgress, as_confirmation, make_pair, make_run
 
 

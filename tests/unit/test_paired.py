@@ -8,8 +8,9 @@ import pytest
 from bench import paired
 from bench.gate import enough, verdicts
 from bench.model import Benchmark, Failure, FailureKind, Target, Verdict
-from bench.paired import GATE, comparison_of, measure_pairs, plan_pairs
+from bench.paired import GATE, measure_pairs, plan_pairs
 from bench.policy import Rule
+from bench.rereading import comparison_of
 from bench.stats.sequential import CONFIRMATION_LAUNCHES
 from bench.testing import SilentProgress, as_confirmation, make_pair, make_run
 

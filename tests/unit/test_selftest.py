@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from bench.compare import ArmComparison
 from bench.errors import Exit
 from bench.model import Failure, FailureKind, Verdict
-from bench.selftest import SOURCE, Trial, false_alarm_sentence, mistakes, rates, target, trials
+from bench.selftest import SOURCE, Trial, false_alarm_sentence, false_alarms, mistakes, rates, target, trials
 from bench.testing import as_confirmation, make_pair, make_run
 
 V = Verdict
@@ -102,15 +102,18 @@ def test_a_failed_workload_is_no_mistake_of_the_gate():
 def test_the_sentence_counts_alarms_over_all_runs_and_gives_the_worst_that_is_credible():
     quiet = run_of(*(pair(0, number=k, seed=k) for k in range(3)), pair(10, number=9))
     loud = run_of(pair(0, 1.5, number=0))
-    assert false_alarm_sentence([quiet]).startswith(
+    assert false_alarm_sentence(false_alarms([quiet])).startswith(
         "measured false-alarm rate of this gate on this machine: 0 of 3 comparisons of the same code (95 %: at most 56"
     )
-    assert "1 of 4 comparisons of the same code" in false_alarm_sentence([quiet, loud])
+    assert "1 of 4 comparisons of the same code" in false_alarm_sentence(false_alarms([quiet, loud]))
 
 
 @pytest.mark.parametrize("runs", [[], [run_of(pair(10))]])
 def test_without_a_trial_of_the_same_code_the_sentence_says_how_to_get_one(runs):
-    assert false_alarm_sentence(runs) == "false-alarm rate not measured on this machine yet: run `bench selftest`"
+    assert (
+        false_alarm_sentence(false_alarms(runs))
+        == "false-alarm rate not measured on this machine yet: run `bench selftest`"
+    )
 
 
 @pytest.fixture
