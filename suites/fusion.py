@@ -55,7 +55,8 @@ def bert_base_ort(device: Any, graph: str) -> Work:
 
 
 @benchmark(
-    axes={"attention": ("eager", "sdpa")}, baseline=EAGER, metrics=(ERROR,), requires=(*ORT, "torch")
+    axes={"attention": ("eager", "sdpa")}, baseline=EAGER, metrics=(ERROR,), requires=(*ORT, "torch"),
+    profiles=("full",),
 )  # fmt: skip
 def minilm_torch(device: Any, attention: str) -> Work:
     """MiniLM-L6 in eager PyTorch, one text of 64 tokens: does fused attention pay over the textbook one?"""
@@ -96,8 +97,9 @@ def engines(device: Any, network: str, engine: str) -> Work:
 
 
 @benchmark(
-    axes={"block": BLOCKS, "graph": ("unfused", "basic", "all")}, baseline=UNFUSED, metrics=(ERROR,), requires=ORT
-)
+    axes={"block": BLOCKS, "graph": ("unfused", "basic", "all")}, baseline=UNFUSED, metrics=(ERROR,), requires=ORT,
+    profiles=("full",),
+)  # fmt: skip
 def blocks_ort(device: Any, block: str, graph: str) -> Work:
     """Convolution + normalisation + ReLU, and linear + bias + GELU, in ONNX Runtime: are they worth one kernel?"""
     made = blocks.graph(block)
