@@ -11,8 +11,8 @@ from typing import Any
 
 from bench.claims.judging import combine, judge
 from bench.claims.words import Answer, Claim, Finding, Kind, Origin, Probe, Reading, Stated, Take
-from bench.compare import compare_results
-from bench.metrics import Metric
+from bench.compare import TOO_FEW, compare_results
+from bench.metrics import Metric, Summary
 from bench.model import ArmResult, Comparison, Estimate, ExperimentResult, FailureKind, Run
 from bench.ports import Store
 from bench.reports.format import interval, is_share
@@ -33,7 +33,6 @@ Stored = tuple[Iterable[str], Callable[[], Run]]
 
 NO_RUN = "no stored run of this machine holds it"
 NO_EXPERIMENT = "no experiment of the suites tests it"
-TOO_FEW = "too few launches for an interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +60,13 @@ def answers(claims: Sequence[Claim], runs: Iterable[Run]) -> tuple[Answer, ...]:
 
 
 def _answers(claims: Sequence[Claim], stored: Iterable[Stored]) -> tuple[Answer, ...]:
-    """A probe is read from the newest run that measured all of its variants, or says why it could not.
+    """A probe is read from the newest run that measured all of its variants, or says why none could.
 
+    Where a variant was skipped or had too few launches, an older run may have measured it; a failure stands.
     A run is large: it is read only while a probe waits for a suite that it has.
     """
     found: dict[Probe, Reading] = {}
+    empty: dict[Probe, Reading] = {}
     waiting = list(dict.fromkeys(probe for claim in claims for probe in claim.probes))
     runs = iter(stored)
     while waiting and (item := next(runs, None)) is not None:
@@ -73,9 +74,14 @@ def _answers(claims: Sequence[Claim], stored: Iterable[Stored]) -> tuple[Answer,
         if not {name.partition(".")[0] for probe in waiting for name in probe.variants} & set(suites):
             continue
         places = _places(get())
-        found |= {probe: reading for probe in waiting if (reading := _reading(probe, places)) is not None}
+        for probe in waiting:
+            reading = _reading(probe, places)
+            if reading is not None and (reading.finding is Finding.NOT_MEASURABLE or reading.reason == TOO_FEW):
+                empty.setdefault(probe, reading)
+            elif reading is not None:
+                found[probe] = reading
         waiting = [probe for probe in waiting if probe not in found]
-    return tuple(_answer(claim, found) for claim in claims)
+    return tuple(_answer(claim, empty | found) for claim in claims)
 
 
 def _answer(claim: Claim, found: dict[Probe, Reading]) -> Answer:
@@ -201,9 +207,10 @@ def _compared(comparison: Comparison, stated: Stated) -> Estimate:
             # Two exact values: their difference needs no interval.
             change = replace(change, value=comparison.head.value - comparison.base.value, low=None, high=None)
         return _scaled(change, _factor(comparison.metric, stated))
-    if not comparison.relative:  # a share of items: the ratio of the two, without an interval
+    if not comparison.relative:  # of shares there is no interval of the ratio; of exact values one may be zero
         ratio = comparison.head.value / comparison.base.value if comparison.base.value else math.nan
-        change = Estimate(value=ratio, n=change.n, note="no interval for a ratio of shares")
+        exact = comparison.metric.summary is Summary.EXACT
+        change = Estimate(value=ratio, n=change.n, note="exact" if exact else "no interval for a ratio of shares")
     if stated.take is Take.SPEEDUP:
         return speedup(replace(comparison, change=change))
     return change if stated.take is Take.RATIO else _mapped(change, lambda ratio: 100 * (1 - ratio))

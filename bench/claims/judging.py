@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import exp, inf, isinf, log
 
-from bench.claims.words import JUDGED, NEUTRAL, TOLERANCE, Beyond, Finding, Relation, Stated, Take
+from bench.claims.words import JUDGED, NEUTRAL, REACHED, TOLERANCE, Beyond, Finding, Relation, Stated, Take
 from bench.model import Estimate
 
 
@@ -76,18 +76,24 @@ def half_effect(stated: Stated) -> float:
 
 
 def combine(findings: Sequence[Finding], *, some: bool) -> Finding:
-    """One finding of several measurements; those that are missing or inconclusive say nothing unless all are.
+    """One finding of several measurements.
 
-    `some`: the best one answers. Else the claim holds where all reach the figure, PARTLY where one
-    does or is PARTLY.
+    `some`: the best one answers. Else the claim holds where all reach the figure, and PARTLY where one does or is
+    PARTLY. An answer that those which are missing or inconclusive could still turn is none; what cannot be
+    measured here is left out, unless nothing can.
     """
-    judged = [f for f in findings if f in JUDGED]
-    if not judged:
-        if Finding.INCONCLUSIVE in findings:
-            return Finding.INCONCLUSIVE
-        impossible = bool(findings) and all(f is Finding.NOT_MEASURABLE for f in findings)
-        return Finding.NOT_MEASURABLE if impossible else Finding.NOT_MEASURED
-    best, worst = min(judged, key=JUDGED.index), max(judged, key=JUDGED.index)
-    if some or worst in (Finding.EXCEEDED, Finding.REPRODUCED):
-        return best if some else worst
-    return Finding.NOT_REPRODUCED if best is Finding.NOT_REPRODUCED else Finding.PARTLY
+    left = [f for f in findings if f is not Finding.NOT_MEASURABLE]
+    if not left:
+        return Finding.NOT_MEASURABLE if findings else Finding.NOT_MEASURED
+    judged = sorted((f for f in left if f in JUDGED), key=JUDGED.index)
+    if judged:
+        best, worst = judged[0], judged[-1]
+        if some:
+            found, settled = best, best in REACHED
+        elif worst in REACHED or best is Finding.NOT_REPRODUCED:
+            found, settled = worst, False
+        else:
+            found, settled = Finding.PARTLY, True
+        if settled or len(judged) == len(left):
+            return found
+    return Finding.INCONCLUSIVE if Finding.INCONCLUSIVE in left else Finding.NOT_MEASURED

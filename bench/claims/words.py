@@ -27,6 +27,8 @@ class Finding(StrEnum):
 JUDGED = (Finding.EXCEEDED, Finding.REPRODUCED, Finding.PARTLY, Finding.NOT_REPRODUCED)
 """Findings that rest on a stored run, the best first."""
 
+REACHED = (Finding.EXCEEDED, Finding.REPRODUCED)
+
 
 class Kind(StrEnum):
     """How a claim is answered."""

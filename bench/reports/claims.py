@@ -40,7 +40,8 @@ RULES = (
     ("INCONCLUSIVE", "measured, but the interval is too wide: it holds the figure and less than half of it"),
     ("WRONG, CONFIRMED", "a fact or a count, settled by its source or by counting; nothing was timed"),
     ("NOT MEASURABLE HERE", "it needs hardware or software that this machine lacks"),
-    ("NOT MEASURED YET", "no stored run of this machine holds the experiment"),
+    ("NOT MEASURED YET", "no stored run of this machine holds the experiment, or only some of several, so that the "
+                         "others could turn the answer"),
 )  # fmt: skip
 """Finding → when it is given, in words; bench.claims.judging is the rule itself."""
 

@@ -15,8 +15,8 @@ from bench.claims.judging import combine, half_effect, judge, range_of
 from bench.claims.words import Beyond, Finding, Kind, Relation, Stated, Take, counts
 from bench.cli import bench as cli
 from bench.errors import ConfigError, UsageError
-from bench.metrics import Summary
-from bench.model import Estimate, Failure, FailureKind, Target
+from bench.metrics import SIZE, Summary
+from bench.model import Estimate, Failure, FailureKind, Measurement, Target
 from bench.reports.claims import claims_json, claims_markdown, claims_text, value
 from bench.sources.native import NativeSource
 from bench.testing import make_run
@@ -126,8 +126,14 @@ def test_a_range_that_makes_no_sense_is_refused(numbers):
         ("NOT_REPRODUCED NOT_REPRODUCED", False, "NOT_REPRODUCED"),
         ("EXCEEDED NOT_REPRODUCED", True, "EXCEEDED"),
         ("PARTLY NOT_REPRODUCED", True, "PARTLY"),
-        ("REPRODUCED NOT_MEASURED", False, "REPRODUCED"),
-        ("REPRODUCED INCONCLUSIVE", False, "REPRODUCED"),
+        ("REPRODUCED NOT_MEASURABLE", False, "REPRODUCED"),
+        ("REPRODUCED NOT_MEASURED", False, "NOT_MEASURED"),  # what is missing could still turn it
+        ("REPRODUCED INCONCLUSIVE", False, "INCONCLUSIVE"),
+        ("NOT_REPRODUCED NOT_MEASURED", False, "NOT_MEASURED"),
+        ("REPRODUCED NOT_REPRODUCED NOT_MEASURED", False, "PARTLY"),  # it could not
+        ("PARTLY INCONCLUSIVE", False, "PARTLY"),
+        ("REPRODUCED NOT_MEASURED", True, "REPRODUCED"),
+        ("NOT_REPRODUCED NOT_MEASURED", True, "NOT_MEASURED"),
         ("INCONCLUSIVE NOT_MEASURED", False, "INCONCLUSIVE"),
         ("NOT_MEASURED NOT_MEASURABLE", False, "NOT_MEASURED"),
         ("NOT_MEASURABLE NOT_MEASURABLE", False, "NOT_MEASURABLE"),
@@ -310,6 +316,30 @@ def test_what_had_no_turn_is_looked_for_in_older_runs():
     late = next(arm.arm.variant.name for _, arm in new.arms() if arm.failure)
     (answer,) = answers(claim_of(f'{{ head = "{late}", label = "it" }}'), [new, old])
     assert [o.run for o in answer.origins] == [old.key]
+
+
+@pytest.mark.parametrize("launches", [1, 7])
+def test_what_was_skipped_or_cut_short_is_looked_for_in_older_runs(launches):
+    old = make_run(seed=1, speedups=(1.0, 2.0))
+    skip = Failure(kind=FailureKind.SKIPPED, phase="set_up", message="no server") if launches == 7 else None
+    new = make_run(seed=2, speedups=(1.0, 2.0), launches=launches, failure=skip)
+    (answer,) = answers(claim_of(f'{{ head = "{variants(old)[1]}", label = "it" }}'), [new, old])
+    assert [o.run for o in answer.origins] == [old.key]
+    assert answer.finding is Finding.REPRODUCED
+
+
+def test_a_ratio_of_exact_values_may_be_zero():
+    run = make_run(speedups=(1.0, 2.0))
+    (experiment,) = run.experiments
+    head = experiment.results[1]
+    kept = [m for m in head.measurements if m.metric is not SIZE]
+    nothing = replace(head, measurements=(*kept, Measurement(metric=SIZE, launches=((0,),))))
+    run = replace(run, experiments=(replace(experiment, results=(experiment.results[0], nothing)),))
+    figure = (
+        'stated = { metric = "size", take = "ratio", relation = "at_most", value = 0.5, unit = "×", beyond = "less" }'
+    )
+    (answer,) = answers(claim_of(f'{{ head = "{variants(run)[1]}", label = "it", {figure} }}'), [run])
+    assert (answer.finding, answer.readings[0].found.value) == (Finding.REPRODUCED, 0.0)
 
 
 def test_too_few_launches_are_no_measurement():
