@@ -21,6 +21,7 @@ from typing import Any
 from bench.decision import first_look
 from bench.measure.callgrind import SLOWER, CountError, calls_for, instructions, prefix, randomised
 from bench.measure.meters.sensors import own_cpus
+from bench.measure.meters.servers import SERVED
 from bench.measure.parents import START_S, Parents
 from bench.measure.session import ArmFailed, Session, WorkerProcess
 from bench.metrics import (
@@ -248,6 +249,7 @@ class ExperimentRunner:
             source=benchmark.source, device=self._device or sampler.arm.target.device, threads=benchmark.threads,
             requires=list(benchmark.requires), params=sampler.arm.variant.params,
         )  # fmt: skip
+        SERVED.follow(answer.pop("servers", ()))
         return {**answer, **worker.ask("first_call", slower * benchmark.timeout_s, core=core, sample=sampler.first)}
 
     def _rehearse(self, sampler: Sampler, parents: Parents) -> None:

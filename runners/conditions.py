@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 
 from bench.measure.meters.sensors import SENSORS
+from bench.measure.meters.servers import SERVED
 from bench.model import Conditions
 from runners.host import Host
 
@@ -156,14 +157,21 @@ class ConditionsMeter:
 
     def start(self) -> None:
         """Take the first reading."""
+        SERVED.restart()
         self._before = read(self._host)
 
     def stop(self, own_cpu_ns: int | None = None) -> Conditions:
-        """Take the second reading; `own_cpu_ns` replaces what the system says of us and our children."""
+        """Take the second reading; `own_cpu_ns` replaces what the system says of us and our children.
+
+        Servers that worked for us are ours too.
+        """
         if self._before is None:
             raise RuntimeError("ConditionsMeter.stop before start")
+        after = read(self._host)
+        if own_cpu_ns is None and after.own_cpu_ns is not None:
+            after = replace(after, own_cpu_ns=after.own_cpu_ns + SERVED.cpu_ns())
         tick_hz = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
-        self.conditions = conditions(self._before, read(self._host), own_cpu_ns=own_cpu_ns, tick_hz=tick_hz)
+        self.conditions = conditions(self._before, after, own_cpu_ns=own_cpu_ns, tick_hz=tick_hz)
         return self.conditions
 
     def __enter__(self) -> ConditionsMeter:

@@ -46,6 +46,9 @@ PATIENCE_S = 10.0
 PROBE = 50
 """Users whose answers are compared with the reference's."""
 
+CLOSE = 0.99
+"""Least mean cosine of the users' vectors to those of fp32; int8 has .9999."""
+
 FAITHFUL = {"fp32": 0.99, "int8": 0.9}
 """Share of the reference's best ten that must be found. fp32 differs by the order of additions only; int8 finds .98."""
 
@@ -106,6 +109,40 @@ def case_study(device: Any, stage: str) -> Work:
     """One client and random arrivals, 200,000 items, features of 25,000 events: which step gives how much?"""
     case = Case(STAGES[stage], MANY_EVENTS, MANY_ITEMS)
     return case.work(lambda: {"sustained": case.sustained()})
+
+
+@benchmark(
+    axes={"precision": ("fp32", "int8"), "users": (1, BATCH)}, baseline={"precision": "fp32"},
+    metrics=(Metric("cosine", unit="1", better=HIGHER, help="mean cosine of the users' vectors to numpy's in fp32"),),
+    requires=NEEDS, profiles=("full",), launches=5,
+)  # fmt: skip
+def user_tower(device: Any, precision: str, users: int) -> Work:
+    """The user tower alone, for one user and for a batch: what does int8 gain where nothing else takes time?"""
+    numpy = need("numpy", engines.SUITES)
+    from suites.models import towers
+
+    made = towers.built(FEW_ITEMS)
+    model = made / (towers.USER_INT8 if precision == "int8" else towers.USER_FP32)
+    session = engines.ort_session(model, device.threads)
+    rows = events.features(FEW_EVENTS)
+    known = sorted(rows)[:users]
+    inputs = towers.inputs(towers.profiles(max(known) + 1)[known], [rows[user] for user in known])
+    expected = towers.forward(towers.user_network(), inputs)
+
+    def cosine(found: Any) -> float:
+        lengths = numpy.linalg.norm(found, axis=1) * numpy.linalg.norm(expected, axis=1)
+        return float(((found * expected).sum(axis=1) / lengths).mean())
+
+    def check(found: Any) -> bool:
+        if not cosine(found) >= CLOSE:
+            raise Wrong(f"mean cosine to numpy's vectors is {cosine(found):.4f}, under {CLOSE}")
+        return True
+
+    return Work(
+        run=lambda: session.run(None, {towers.INPUT: inputs})[0], items=users, check=check,
+        report=lambda found: {"cosine": round(cosine(found), 5)}, size_bytes=model.stat().st_size,
+        notes={"weights": "random", **engines.build_notes(made)},
+    )  # fmt: skip
 
 
 class Case:

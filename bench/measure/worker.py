@@ -34,7 +34,7 @@ from bench.measure.meters.energy import EnergyMeter
 from bench.measure.meters.instructions import mark_calls
 from bench.measure.meters.memory import peak_resident_bytes
 from bench.measure.meters.sensors import Sensors, own_cpus
-from bench.measure.meters.servers import ServedClock
+from bench.measure.meters.servers import ServedClock, strangers
 from bench.measure.meters.time import SystemClock, cost_of_timing, prepared_batch, single_calls, timed_batch
 from bench.measure.warmup import Call, Sampling, calibrate, calls_for_tail, is_sample, warm_up
 from bench.model import FailureKind, Policy
@@ -180,6 +180,7 @@ class Worker:
             "size_bytes": work.size_bytes,
             "notes": {str(k): str(v) for k, v in work.notes.items()},
             "kind": kind_of(work, self._device),
+            "servers": strangers(work.servers),
         }
 
     def do_first_call(self, request: Message) -> Message:

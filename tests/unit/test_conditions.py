@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from bench.measure.meters.servers import SERVED, clock_of, strangers
 from bench.model import Conditions
 from bench.ports import Device
 from bench.testing import FakeDevice
@@ -87,6 +93,41 @@ def test_meter_on_this_machine_yields_shares():
         assert share is None or 0.0 <= share <= 1.0
     with pytest.raises(RuntimeError):
         ConditionsMeter().stop()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems tell no CPU time of foreign processes")
+def test_a_server_that_works_for_us_is_no_foreign_load():
+    """Followed or not, the same busy process."""
+    own = []
+    for follows in (False, True):
+        # A grandchild that nobody of ours waits for, as a server that was there before.
+        spin = "while True: pass"
+        code = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {spin!r}], stdout=-3, stderr=-3).pid)"
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        pid = int(found.stdout)
+        try:
+            assert strangers([pid, os.getpid()]) == [pid]
+            meter = ConditionsMeter()
+            meter.start()
+            if follows:
+                SERVED.follow([pid])
+            before, deadline = time.clock_gettime_ns(clock_of(pid)), time.monotonic() + 20
+            while time.clock_gettime_ns(clock_of(pid)) - before < 100_000_000 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            own.append(SERVED.cpu_ns())
+            meter.stop()
+        finally:
+            os.kill(pid, signal.SIGKILL)
+    assert own[0] == 0
+    assert own[1] >= 100_000_000
+    SERVED.restart()
+    assert SERVED.cpu_ns() == 0
+
+
+def test_a_child_of_ours_is_no_stranger():
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as child:
+        assert strangers([child.pid]) == []
+        child.kill()
 
 
 @pytest.mark.parametrize("device", [Cpu(threads=2), FakeDevice()], ids=lambda device: device.name)

@@ -180,6 +180,18 @@ def test_towers_in_onnx_are_those_in_numpy(tmp_path, monkeypatch):
     assert (made / towers.USER_INT8).stat().st_size < (made / towers.USER_FP32).stat().st_size / 3.5
 
 
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_user_tower_alone_is_close_and_one_of_other_weights_is_wrong(precision, tmp_path, monkeypatch):
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path))
+    work = recommender.user_tower(FakeDevice(), precision, 8)
+    found = work.run()
+    assert work.check(found) is True
+    assert found.shape == (work.items, towers.WIDTH) == (8, towers.WIDTH)
+    assert 0.995 < work.report(found)["cosine"] <= 1.00001
+    with pytest.raises(Wrong, match="mean cosine"):
+        work.check(found[::-1])
+
+
 def test_candidates_are_different_items_all_over_the_catalogue():
     found = towers.candidates(50, 3000)
     assert found.shape == (50, towers.CANDIDATES)
