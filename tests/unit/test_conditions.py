@@ -102,7 +102,8 @@ def test_a_server_that_works_for_us_is_no_foreign_load():
     for follows in (False, True):
         # A grandchild that nobody of ours waits for, as a server that was there before.
         spin = "while True: pass"
-        code = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {spin!r}], stdout=-3, stderr=-3).pid)"
+        start = f"p = subprocess.Popen([sys.executable, '-c', {spin!r}], stdout=-3, stderr=-3)"
+        code = f"import subprocess, sys; {start}; print(p.pid)"
         found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         pid = int(found.stdout)
         try:
