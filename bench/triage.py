@@ -9,9 +9,9 @@ An expected regression whose date is past counts as open. Other events leave the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 
 from bench.errors import StaleError, UsageError
 from bench.history import Action, Cause, ChangePoint, Event, Regression, State
@@ -24,6 +24,9 @@ LEADS_TO = {
     Action.REOPENED: State.OPEN,
 }
 """Events that change the state, and the state they lead to."""
+
+LAST_SECOND = time(23, 59, 59)
+"""Of the day until which a regression is expected."""
 
 _CLOSING = frozenset({Action.EXPECTED, Action.INVALIDATED, Action.FIXED})
 ALLOWED: dict[State, frozenset[Action]] = {
@@ -51,6 +54,22 @@ def fold(opened: Regression, events: Iterable[Event]) -> Regression:
             )
         found = replace(_applied(found, event), events=event.number)
     return found
+
+
+def decision(
+    seen: Regression, action: Action, text: str = "", *, who: str, at: datetime, until: date | None = None,
+    changes: Sequence[str] = (),
+) -> Event:  # fmt: skip
+    """The event that follows `seen`: where more has happened since, a store refuses it as stale.
+
+    `until`: the last day (UTC) of an expected one. Raises UsageError for a link that is no web address.
+    """
+    if action is Action.LINKED and not text.startswith(("https://", "http://")):
+        raise UsageError(f"{text!r} is no http(s) address.")
+    return Event(
+        regression=seen.key, number=seen.events + 1, at=at, who=who, action=action, text=text.strip(),
+        expires_at=datetime.combine(until, LAST_SECOND, UTC) if until else None, changes=tuple(changes),
+    )  # fmt: skip
 
 
 def as_of(regression: Regression, now: datetime) -> Regression:

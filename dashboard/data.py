@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import streamlit as st
@@ -19,7 +19,7 @@ from bench.claims.words import Answer
 from bench.compare import RunComparison, compare_runs
 from bench.config import load_config
 from bench.errors import BenchError, MissingError
-from bench.history import ChangePoint, Event, KeptProfile, Series
+from bench.history import Action, ChangePoint, Event, KeptProfile, Regression, Series
 from bench.model import Estimate, Failure, Run, RunStatus
 from bench.night import Story, story
 from bench.ports import RunInfo, Store
@@ -28,6 +28,7 @@ from bench.rereading import command_of, comparison_of
 from bench.selftest import SOURCE, false_alarm_sentence
 from bench.selftest import false_alarms as gate_false_alarms
 from bench.tradeoffs import VariantSummary, tradeoffs
+from bench.triage import decision
 from dashboard.markup import WORDS
 from dashboard.tracks import Track, track_of
 from dashboard.wording import busy_with, database_name, short
@@ -182,6 +183,21 @@ def stories() -> Sequence[Story]:
 def regression(ref: str) -> RegressionView:
     """By its key or a unique beginning of it. Raises MissingError, StoreError."""
     return _regression(address(), ref)
+
+
+def decide(
+    seen: Regression, action: Action, text: str, *, who: str, until: date | None = None
+) -> Regression:  # fmt: skip
+    """Append what somebody decided on the regression they have seen; what it became.
+
+    Raises StaleError where more has happened since they saw it, UsageError for what makes no sense now, StoreError.
+    """
+    event = decision(seen, action, text, who=who, at=datetime.now(UTC), until=until)
+    try:
+        return _store(address()).history.append(event)
+    finally:
+        _stories.clear()
+        _regression.clear()
 
 
 def machines() -> dict[str, str]:

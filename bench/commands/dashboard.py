@@ -27,8 +27,10 @@ START_S = 60.0
 @click.option(
     "--browser/--no-browser", default=None, help="Open a browser (default: when this machine has a screen)."
 )  # fmt: skip
-def command(database: str | None, port: int | None, host: str, browser: bool | None) -> None:
-    """Show stored runs, their tradeoffs, trends and regressions in a browser, until Ctrl-C."""
+@click.option("--allow-triage", is_flag=True,
+              help="Let every reader decide on regressions, under any name; else only who signed in may.")  # fmt: skip
+def command(database: str | None, port: int | None, host: str, browser: bool | None, allow_triage: bool) -> None:
+    """Show stored runs, comparisons, tradeoffs, trends and regressions in a browser, until Ctrl-C."""
     import os
     import signal
     import subprocess
@@ -49,7 +51,8 @@ def command(database: str | None, port: int | None, host: str, browser: bool | N
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         child = subprocess.Popen(
             arguments, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT,
-            env={**os.environ, "BENCH_DATABASE": config.database},  # not an argument: it may hold a password
+            # not arguments: an address may hold a password
+            env={**os.environ, "BENCH_DATABASE": config.database, "BENCH_ALLOW_TRIAGE": "1" if allow_triage else ""},
         )  # fmt: skip
         try:
             _wait_until_up(child, said, host, port)

@@ -10,7 +10,7 @@ import click
 from bench.commands._shared import config_of, database_option, opened, width, write
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import date
 
     from bench.errors import Exit
     from bench.history import Action
@@ -128,8 +128,7 @@ def expect(ref: str, reason: str, until: str, who: str | None, as_json: bool, da
         day = datetime.strptime(until, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:
         raise UsageError(f"--until {until!r} is no date like 2027-01-31.") from None
-    end = day.replace(hour=23, minute=59, second=59)
-    return _append(ref, "EXPECTED", reason, who=who, as_json=as_json, database=database, expires_at=end)
+    return _append(ref, "EXPECTED", reason, who=who, as_json=as_json, database=database, until=day.date())
 
 
 def _append(
@@ -140,36 +139,30 @@ def _append(
     who: str | None,
     as_json: bool,
     database: str | None,
-    expires_at: datetime | None = None,
+    until: date | None = None,
 ) -> Exit:
     import getpass
     import json
 
-    from bench.errors import Exit, UsageError
+    from bench.errors import Exit
     from bench.history import Action
     from bench.reports.regressions import state_line
     from bench.wire import plain
 
-    if action == "LINKED" and not text.startswith(("https://", "http://")):
-        raise UsageError(f"{text!r} is no http(s) address.")
     with opened(config_of(database=database), create=False) as store:
-        found = append(store.history, ref, Action[action], text, who=who or getpass.getuser(), expires_at=expires_at)
+        found = append(store.history, ref, Action[action], text, who=who or getpass.getuser(), until=until)
     write(json.dumps(plain(found), indent=2) if as_json else state_line(found), None)
     return Exit.OK
 
 
 def append(
-    history: History, ref: str, action: Action, text: str = "", *, who: str, expires_at: datetime | None = None,
+    history: History, ref: str, action: Action, text: str = "", *, who: str, until: date | None = None,
     changes: Sequence[str] = (),
 ) -> Any:  # fmt: skip
     """Append one event to the regression as it is now. Raises StaleError where somebody was faster."""
     from datetime import UTC, datetime
 
-    from bench.history import Event
+    from bench.triage import decision
 
     now = history.regression(ref)
-    event = Event(
-        regression=now.key, number=now.events + 1, at=datetime.now(UTC), who=who, action=action, text=text.strip(),
-        expires_at=expires_at, changes=tuple(changes),
-    )  # fmt: skip
-    return history.append(event)
+    return history.append(decision(now, action, text, who=who, at=datetime.now(UTC), until=until, changes=changes))

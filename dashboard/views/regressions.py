@@ -38,6 +38,7 @@ from dashboard.state import choose, zone
 from dashboard.tracks import around
 from dashboard.trend_charts import trend_figure, wants_log
 from dashboard.trend_tables import legend_of, without_interval
+from dashboard.triage import panel
 from dashboard.wording import plural, short
 
 SHOWN = 50  # lines in the table
@@ -118,13 +119,14 @@ def _one(one: data.RegressionView) -> None:
     if worst is not None and (again := commands(found, worst)):
         st.subheader("Reproduce it", anchor=False)
         st.html(numbered(again))
+    panel(found)
     _table("Evidence", *proofs_table(one.changes, zone()), "No paired experiment was made yet: `bench prove` makes it.")
     for kept in one.profiles:
         _profile(kept)
     _table("What else changed", *differences_table(one.changes), "Nothing that is known, between the two sides.")
     _table("Change points", *changes_table(one.changes), "None of its change points stands any more.")
     _table("What happened", *events_table(one.events, zone()), "Nothing is recorded.")
-    st.html(line(f"Times of day are {zone().key}; what becomes of it is said with `bench regressions`."))
+    st.html(line(f"Times of day are {zone().key}."))
 
 
 def _plot(story: Story) -> None:

@@ -1,14 +1,17 @@
 """Where people decide: the numbers of the terminal in the browser, at two sizes and in both themes."""
 
+import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bench.history import Action
 from bench.model import Failure, FailureKind, Revision, Target
 from bench.rereading import comparison_of
 from bench.testing import make_pair, make_run
+from db.store import open_store
 
 pytestmark = [pytest.mark.service("chromium"), pytest.mark.slow]
 
@@ -48,8 +51,6 @@ def gate_run():
 @pytest.fixture(scope="module")
 def gate_dashboard(tmp_path_factory, gate_run, serve):
     """Address of a dashboard with that run and two of the night before."""
-    from db.store import open_store
-
     file = tmp_path_factory.mktemp("gate") / "bench.db"
     with closing(open_store(f"sqlite:///{file}")) as store:
         for day in (2, 1):
@@ -92,3 +93,53 @@ def test_comparisons_fit(visit, gate_dashboard, gate_run, theme, name, width, he
         reader.page.wait_for_selector(".js-plotly-plot .scatterlayer .trace", timeout=60_000)
         fits(reader, width)
         reader.shoot(f"{page}-{theme}-{name}")
+
+
+@pytest.fixture
+def triage_dashboard(tmp_path, long_history, serve):
+    """(address, file) of one that lets everybody decide, on a database of its own."""
+    file = tmp_path / "bench.db"
+    with closing(sqlite3.connect(long_history[0])) as source, closing(sqlite3.connect(file)) as copy:
+        source.backup(copy)
+    return serve(file, "--allow-triage"), file
+
+
+def decide(reader, word, text, button):
+    """Choose what becomes of it, say why, press the button, and wait for the answer."""
+    reader.page.get_by_role("radio", name=word, exact=True).click()
+    reader.settle()
+    reader.page.locator("[data-testid=stForm] input").first.fill(text)
+    reader.page.get_by_role("button", name=button, exact=True).click()
+    reader.page.wait_for_selector("[role=status]", timeout=60_000)
+    reader.settle()
+    return reader.page.inner_text("[role=status]")
+
+
+def test_two_people_decide_at_once_and_nothing_is_lost(visit, triage_dashboard):
+    address, file = triage_dashboard
+    ada, grace = visit(address=address), visit("dark", address=address)
+    for reader in (ada, grace):
+        reader.open("/regressions?regression=ab12cd34")
+        reader.page.wait_for_selector("[data-testid=stForm]", timeout=60_000)
+    assert "Written down: it is expected" in decide(ada, "Expected", f"pays for the cache {EVIL}", "Mark as expected")
+    assert "Somebody decided meanwhile" in decide(grace, "Acknowledge", "I look into it", "Acknowledge")
+    grace.shoot("triage-late-dark-wide")
+    assert grace.page.locator("[data-testid=stForm] input").first.input_value() == "I look into it"
+    assert "pays for the cache" in grace.page.get_by_role("table", name="What happened").inner_text()
+    assert "Written down: the note is added" in decide(grace, "Note", "seen by both", "Add the note")
+    with closing(open_store(f"sqlite:///{file}")) as store:
+        events = store.history.events("ab12cd34" * 4)
+    assert [e.action for e in events] == [Action.OPENED, Action.EXPECTED, Action.NOTED]
+    assert events[1].text == f"pays for the cache {EVIL}"
+    assert ada.dialogs == grace.dialogs == []
+
+
+@pytest.mark.parametrize(("name", "width", "height"), SIZES)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_form_fits(visit, triage_dashboard, theme, name, width, height):
+    reader = visit(theme, width, height, address=triage_dashboard[0])
+    reader.open("/regressions?regression=ab12cd34")
+    reader.page.get_by_role("radio", name="Expected", exact=True).click()
+    reader.page.wait_for_selector("text=Mark as expected", timeout=60_000)
+    fits(reader, width)
+    reader.shoot(f"triage-{theme}-{name}")
