@@ -63,7 +63,7 @@ def panel(found: Regression) -> None:
         if not name:
             st.session_state.setdefault(_WHO, _process_owner())
             st.text_input("Your name", key=_WHO)
-        st.form_submit_button(choice.button, type="primary", on_click=_decide, args=(found, action, name))
+        st.form_submit_button(choice.button, on_click=_decide, args=(found, action, name))
     if name:
         st.html(line(f"You are signed in as {name}."))
 
