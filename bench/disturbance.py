@@ -41,6 +41,11 @@ def causes(result: ExperimentResult) -> list[str]:
         heat = [r.temperature_c for r in _rounds(result) if r.temperature_c is not None]
         words = f"the clock ran between {min(clocks) / 1e3:.1f} and {max(clocks) / 1e3:.1f} GHz"
         found.append(words + (f" at up to {max(heat):.0f} °C" if heat else ""))
+    devices = [r.device for r in _rounds(result) if r.device is not None]
+    if held := sorted({why for device in devices for why in device.throttled or ()}):
+        found.append(f"the device held its clock down ({', '.join(held)})")
+    if foreign := max((device.foreign or 0 for device in devices), default=0):
+        found.append(f"up to {foreign} other process{'' if foreign == 1 else 'es'} on the device")
     return found
 
 

@@ -327,7 +327,8 @@ class ExperimentRunner:
             row.setdefault(SINGLE_CALL.name, []).extend(answer["singles"])
         if answer["energy_uj"] is not None:
             row[ENERGY.name].append(answer["energy_uj"])
-        return RoundConditions(arm=arm, round=number, **answer["conditions"])
+        device = sampler.keep_device(row, answer["device"])
+        return RoundConditions(arm=arm, round=number, **answer["conditions"], device=device)
 
     def _trace(self, sampler: Sampler, worker: WorkerProcess, row: dict[str, list[Number]]) -> None:
         """The peak of allocations, last, since tracing leaves its traces."""

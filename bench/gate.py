@@ -26,6 +26,7 @@ CPU_BOUND = 0.9
 
 REPORTED_ONLY = (
     "first_call", "set_up", "memory_growth", "throughput", "cpu_time", "energy", "single_call",
+    "device_time", "device_energy",
     *(metric.name for metric in TAILS),
 )  # fmt: skip
 """Shown, but no verdict of the gate rests on them unless a rule names them: throughput follows time, first call and

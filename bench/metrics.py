@@ -89,6 +89,14 @@ ENERGY = Metric(
     name="energy", unit="uJ", better=Better.LOWER, kind=Kind.ENERGY, summary=Summary.QUARTILE,
     help="energy of the processor packages, of whatever ran on them, for each call",
 )  # fmt: skip
+DEVICE_TIME = Metric(
+    name="device_time", unit="ns", better=Better.LOWER, kind=Kind.TIME, summary=Summary.QUARTILE,
+    help="one call on the device's own clock, between marks in its queue; gaps between its kernels included",
+)  # fmt: skip
+DEVICE_ENERGY = Metric(
+    name="device_energy", unit="uJ", better=Better.LOWER, kind=Kind.ENERGY, summary=Summary.QUARTILE,
+    help="energy of the whole device, of whatever ran on it, for each call",
+)  # fmt: skip
 SIZE = Metric(
     name="size", unit="B", better=Better.LOWER, kind=Kind.SIZE, summary=Summary.EXACT,
     help="bytes of the artifact on disk or on the wire",
@@ -116,6 +124,6 @@ TAILS = {_quantile(percent): percent / 100 for percent in (50, 90, 95, 99)}
 
 HARNESS_METRICS = (
     TIME, CPU_TIME, FIRST_CALL, SET_UP, PEAK_MEMORY, MEMORY_GROWTH, SIZE, THROUGHPUT, SINGLE_CALL, *TAILS,
-    ALLOCATION_PEAK, INSTRUCTIONS, ENERGY,
+    ALLOCATION_PEAK, INSTRUCTIONS, ENERGY, DEVICE_TIME, DEVICE_ENERGY,
 )  # fmt: skip
 """Metrics that the harness makes itself; a suite declares only its own."""

@@ -267,6 +267,17 @@ class ArmResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceConditions:
+    """What a device beside the processor did right after a round; null where it does not tell."""
+
+    clock_mhz: float | None = None
+    temperature_c: float | None = None
+    power_w: float | None = None  # of the whole device, an average over its last moments
+    throttled: tuple[str, ...] | None = None  # what held its clock down; empty: nothing
+    foreign: int | None = None  # processes on it that are none of this session's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RoundConditions:
     """What the machine did to one round of one arm; null where the system does not tell."""
 
@@ -283,6 +294,7 @@ class RoundConditions:
     memory_pressure_ns: int | None = None  # some task waited for memory, whole machine
     clock_mhz: float | None = None  # of the CPUs that the process may use, right after the round
     temperature_c: float | None = None  # of the processor, right after the round
+    device: DeviceConditions | None = None  # where the work ran on one that tells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

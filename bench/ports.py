@@ -68,6 +68,26 @@ class Device(Protocol):
         ...
 
 
+class Metered(Device, Protocol):
+    """A device with marks and sensors of its own. The worker asks where a device has them; none must fail."""
+
+    def begin(self) -> None:
+        """Put a mark behind all work handed over so far; `synchronize` puts the one that ends the time."""
+        ...
+
+    def elapsed_ns(self) -> int:
+        """Time of the device from the mark of `begin` to that of the last `synchronize`."""
+        ...
+
+    def energy_uj(self) -> int | None:
+        """Microjoules of the whole device since some time ago; null where it does not count."""
+        ...
+
+    def conditions(self) -> dict[str, object]:
+        """Fields of bench.model.DeviceConditions, now."""
+        ...
+
+
 class Clock(Protocol):
     """Two monotonic clocks in integer nanoseconds."""
 

@@ -9,6 +9,8 @@ from typing import Any
 from bench.metrics import (
     ALLOCATION_PEAK,
     CPU_TIME,
+    DEVICE_ENERGY,
+    DEVICE_TIME,
     ENERGY,
     FIRST_CALL,
     INSTRUCTIONS,
@@ -21,7 +23,7 @@ from bench.metrics import (
     Metric,
     Summary,
 )
-from bench.model import EMULATED, ESTIMATED, REAL, Arm, Benchmark, Failure, Measurement, Number
+from bench.model import EMULATED, ESTIMATED, REAL, Arm, Benchmark, DeviceConditions, Failure, Measurement, Number
 
 UNTIMED_LIMIT_NS = 50_000_000
 """Longest call that is made once untimed after a switch between arms: cold caches cost longer calls under 0.1 %."""
@@ -31,6 +33,7 @@ TIMELESS = {EMULATED: "a time would be that of the emulator", ESTIMATED: "nothin
 
 ROWS = (
     TIME, CPU_TIME, SINGLE_CALL, FIRST_CALL, SET_UP, PEAK_MEMORY, MEMORY_GROWTH, ALLOCATION_PEAK, ENERGY,
+    DEVICE_TIME, DEVICE_ENERGY,
 )  # fmt: skip
 """What every launch gives, where it can be had."""
 
@@ -94,6 +97,17 @@ class Sampler:
         for name, row in rows.items():
             self.rows.setdefault(name, []).append(tuple(row))
 
+    def keep_device(self, row: dict[str, list[Number]], told: Mapping[str, Any] | None) -> DeviceConditions | None:
+        """What the device told of a round goes into `row`; returns its conditions, where it told any."""
+        if told is None:
+            return None
+        row.setdefault(DEVICE_TIME.name, []).extend(told["spans"])
+        if told["energy_uj"] is not None:
+            row.setdefault(DEVICE_ENERGY.name, []).append(told["energy_uj"])
+        seen = told["conditions"]
+        throttled = seen.get("throttled")
+        return DeviceConditions(**{**seen, "throttled": None if throttled is None else tuple(throttled)})
+
     def measurements(self, benchmark: Benchmark) -> tuple[Measurement, ...]:
         """All that was measured, the harness's own metrics first."""
         found = [m for metric in ROWS if (m := self._of_launches(metric)) is not None]
@@ -117,5 +131,9 @@ class Sampler:
         # A counter that went silent in some launch would shift the pairs of the others.
         if not rows or not all(rows):
             return None
-        loops = {TIME: self.loops, CPU_TIME: self.loops, ENERGY: self.calls_in_round}.get(metric, 1)
+        calls = {
+            TIME: self.loops, CPU_TIME: self.loops, DEVICE_TIME: self.loops, ENERGY: self.calls_in_round,
+            DEVICE_ENERGY: self.loops * self.samples,
+        }  # fmt: skip
+        loops = calls.get(metric, 1)
         return Measurement(metric=metric, launches=tuple(rows), loops=loops)

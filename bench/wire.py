@@ -130,6 +130,7 @@ def canonical_sha(run: Run) -> str:
     _drop_silent(values, "quarantine", "reduced")
     _drop_silent(values["machine"], "named")
     for experiment in values["experiments"]:
+        _drop_silent(experiment["experiment"]["benchmark"], "launches")
         _drop_silent(experiment["experiment"]["policy"], "always_valid", "borrowed", "loops", "family")
         _drop_silent(experiment["experiment"]["policy"], "instructions", "allocations", "tail_ns", "thresholds")
         for result in experiment["results"]:
@@ -137,9 +138,8 @@ def canonical_sha(run: Run) -> str:
         for launch in experiment["launches"]:
             _drop_silent(launch, "load", "forked")
             for seen in launch["rounds"]:
-                _drop_silent(
-                    seen, "voluntary_switches", "io_pressure_ns", "memory_pressure_ns", "clock_mhz", "temperature_c"
-                )
+                _drop_silent(seen, "voluntary_switches", "io_pressure_ns", "memory_pressure_ns", "clock_mhz")
+                _drop_silent(seen, "temperature_c", "device")
     document = {"schema": SCHEMA, "version": VERSION, "run": values}
     try:
         return hashlib.sha256(msgspec.json.encode(document, order="sorted")).hexdigest()

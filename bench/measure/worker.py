@@ -29,6 +29,7 @@ from bench.measure import forking
 from bench.measure.channel import Channel, Message
 from bench.measure.contract import Told, device_of, judge, kind_of, require
 from bench.measure.meters.allocations import allocation_peak
+from bench.measure.meters.device import DeviceMeter
 from bench.measure.meters.disturbance import read_counters
 from bench.measure.meters.energy import EnergyMeter
 from bench.measure.meters.instructions import mark_calls
@@ -65,6 +66,7 @@ class Worker:
         self._profiler: Any = None
         self._first: Any = None
         self._device: Any = None
+        self._device_meter = DeviceMeter(None)
         self._fifo = False
         self._closed = False
         self._only: list[tuple[int, int]] = []  # the first call, where it is the sample, until a round takes it
@@ -163,6 +165,7 @@ class Worker:
         """Make the callable."""
         self._device = device_of(request["device"], request["threads"])
         require(request["requires"], self._device.name)
+        self._device_meter = DeviceMeter(self._device)
         loader = importlib.import_module(request["loader"])
         start = self._clock.wall() - self._import_ns
         if hasattr(loader, "drive"):
@@ -258,12 +261,15 @@ class Worker:
         if self._only or self._ready().once:
             energy, before, start = self._opening
             samples, singles, self._only = self._only, [], []
+            device = None
         else:
             self._enter_fifo(True)
             try:
                 if request["untimed"]:
                     self._batch(1)
+                self._device_meter.open()
                 samples = [self._batch(loops) for _ in range(count)]
+                device = self._device_meter.close()
                 singles = self._singles(request.get("singles", 0))
             finally:
                 self._enter_fifo(False)
@@ -275,6 +281,7 @@ class Worker:
             "wall": [wall for wall, _ in samples],
             "cpu": [cpu for _, cpu in samples],
             "singles": singles,
+            "device": device,
             "conditions": {"wall_ns": end - start, **counted, **self._sensors.read()},
         }
 
@@ -347,7 +354,9 @@ class Worker:
         work = self._ready()
         clock = self._timer
         if work.prepare is None:
+            self._device_meter.begin()
             result = timed_batch(work.run, loops, self._device.synchronize, clock.wall, clock.cpu)
+            self._device_meter.end()
         else:
             result = prepared_batch(work.run, work.prepare, loops, self._device.synchronize, clock.wall, clock.cpu)
         self._channel.guard()

@@ -11,7 +11,20 @@ from rich.markup import escape as escape_markup
 from rich.table import Table
 
 from bench.compare import RunComparison
-from bench.metrics import ALLOCATION_PEAK, ENERGY, INSTRUCTIONS, PEAK_MEMORY, SIZE, TAILS, TIME, Kind, Metric, Summary
+from bench.metrics import (
+    ALLOCATION_PEAK,
+    DEVICE_ENERGY,
+    DEVICE_TIME,
+    ENERGY,
+    INSTRUCTIONS,
+    PEAK_MEMORY,
+    SIZE,
+    TAILS,
+    TIME,
+    Kind,
+    Metric,
+    Summary,
+)
 from bench.model import ExperimentResult, FailureKind, Run, RunStatus
 from bench.ports import RunInfo
 from bench.reports.format import (
@@ -179,7 +192,9 @@ def _columns(summaries: Sequence[VariantSummary], own: Sequence[Metric]) -> dict
     compared = any("time" in s.comparisons for s in summaries)
     named = {"time": "latency", SPEEDUP: "speedup", "throughput": "throughput", "cpu_time": "CPU time"}
     named |= {m.name: title(m) for m in own}
-    named |= {m.name: title(m) for m in (PEAK_MEMORY, ALLOCATION_PEAK, INSTRUCTIONS, ENERGY, SIZE)}
+    named |= {
+        m.name: title(m) for m in (DEVICE_TIME, PEAK_MEMORY, ALLOCATION_PEAK, INSTRUCTIONS, ENERGY, DEVICE_ENERGY, SIZE)
+    }
     known = {name for s in summaries for name in s.metrics} | ({SPEEDUP} if compared else set())
     return {name: words for name, words in named.items() if name in known}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.disturbance import causes
 from bench.experiment import run_experiments
 from bench.measure.session import ArmFailed, Session
 from bench.metrics import Summary
@@ -19,6 +20,7 @@ from bench.reports.text import TextReport
 from bench.sources.native import NativeSource
 from bench.testing import SilentProgress, make_run
 from bench.tradeoffs import tradeoffs
+from bench.wire import decode_run, encode_run
 
 PLACE = str(Path(__file__).parents[1] / "suites")
 FAKE = "bench.testing:FakeDevice"
@@ -197,6 +199,7 @@ def test_a_killed_session_leaves_no_orphan(tmp_path):
 import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from dataclasses import replace
 
+from bench.disturbance import causes
 from bench.experiment import run_experiments
 from bench.model import Target
 from bench.paired import GATE, measure_pairs, plan_pairs
@@ -378,3 +381,48 @@ def test_an_estimate_is_judged_exactly_and_never_launched(emulator):
         found = measure_pairs(experiments, path=native.path, progress=SilentProgress(), keep=lambda index, result: None)
         assert (found.comparisons[0].verdict, found.comparisons[0].launches) == (verdict, 0)
         assert len(found.results) == 1, "an exact metric is not confirmed"
+
+
+METERED = """
+class Metered:
+    name, kind = "metered", "real"
+    def __init__(self, threads=1):
+        self.threads, self.used = threads, 0
+    def begin(self):
+        self.used += 5
+    def synchronize(self):
+        pass
+    def elapsed_ns(self):
+        return 4_000
+    def energy_uj(self):
+        return self.used
+    def conditions(self):
+        return {"clock_mhz": 1980, "throttled": ("power cap",), "foreign": 2}
+"""
+
+
+def test_a_device_with_marks_and_sensors_tells_its_own_time_energy_and_conditions(source, tmp_path):
+    (tmp_path / "metered.py").write_text(METERED, encoding="utf-8")
+    native, found = source
+    experiments = plan(
+        found.benchmarks, ["behaviour.good[n=2000]"], profile="quick", target=Target(), seed=1, launches=2
+    )
+    results, _ = run_experiments(
+        experiments, device="metered:Metered", path=[*native.path, str(tmp_path)], progress=SilentProgress(),
+        finished=lambda index, result: None,
+    )  # fmt: skip
+    arm = results[0].results[0]
+    time, own, energy = (arm.measurement(name) for name in ("time", "device_time", "device_energy"))
+    assert [len(row) for row in own.launches] == [len(row) for row in time.launches]
+    assert own.loops == time.loops
+    assert set(own.launches[0]) == {4_000}
+    rounds = len(results[0].launches[0].rounds)
+    per_round = len(time.launches[0]) // (rounds // len(results[0].results))
+    assert energy.launches[0][0] == 5 * per_round
+    assert energy.loops == time.loops * per_round
+    seen = results[0].launches[0].rounds[0].device
+    assert (seen.clock_mhz, seen.throttled, seen.foreign, seen.power_w) == (1980, ("power cap",), 2, None)
+    assert "the device held its clock down (power cap)" in causes(results[0])
+    assert "up to 2 other processes on the device" in causes(results[0])
+    run = replace(make_run(), experiments=results)
+    assert decode_run(encode_run(run)) == run
