@@ -140,7 +140,6 @@ def layer(device: Any, kind: str) -> Work:
     exclude=({"backend": "flash", "precision": "float32"}, {"backend": "cudnn", "precision": "float32"}),
     metrics=(
         DISTANCE,
-        Metric("device_time", unit="ns", better=LOWER, kind="time", exact=False, help="of one call, by device events"),
         Metric("device_peak", unit="B", better=LOWER, kind="memory", help="most device memory beyond the inputs"),
     ),
     requires=("torch", "device:cuda"), profiles=("full",), launches=5,
@@ -163,7 +162,6 @@ def cuda_op(device: Any, backend: str, length: int, precision: str) -> Work:
         return {
             "distance": rounded(distance(torch, module, parts, found)),
             "device_peak": torch.cuda.max_memory_allocated(device.name) - before,
-            "device_time": event_ns(torch, run),
         }
 
     return Work(
@@ -281,19 +279,6 @@ def on_backend(torch: Any, attend: Callable[..., Any], name: str) -> Callable[..
                 raise
 
     return run
-
-
-def event_ns(torch: Any, run: Callable[[], Any], calls: int = 20) -> float:
-    """Nanoseconds of a call on the device, between two of its events; the launch from Python is hidden behind them."""
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    run()
-    torch.cuda.synchronize()
-    start.record()
-    for _ in range(calls):
-        run()
-    end.record()
-    end.synchronize()
-    return float(start.elapsed_time(end)) * 1e6 / calls
 
 
 def _torch(device: Any) -> tuple[Any, Any]:

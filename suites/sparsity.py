@@ -131,13 +131,10 @@ def matvec(device: Any, format: str, zeros: float) -> Work:
 @benchmark(
     axes={"format": ("dense", "zeros", "semi_structured"), "batch": (128, 4096)}, baseline={"format": "dense"},
     requires=("torch", "device:cuda"), profiles=("full",), launches=5,
-    metrics=(Metric("device_time", unit="ns", better=LOWER, kind="time", exact=False, help="of a call, by events"),),
 )  # fmt: skip
 def cuda_2_4(device: Any, format: str, batch: int) -> Work:
     """A linear layer of 4096² in float16 on a GPU: do two zeros in every four pay, and zeros without the format?"""
     torch = need("torch", network.TORCH)
-    from suites.attention import event_ns
-
     random = torch.Generator().manual_seed(0)
     weight = torch.randn(ROWS, ROWS, generator=random) / ROWS**0.5
     if format != "dense":
@@ -159,7 +156,6 @@ def cuda_2_4(device: Any, format: str, batch: int) -> Work:
     return Work(
         run=run, items=batch,
         check=lambda found: near(found[:16].double().cpu().numpy(), expected.numpy(), HALF_TOLERANCE),
-        report=lambda _: {"device_time": event_ns(torch, run)},
         notes={"weights": "random", "gpu": torch.cuda.get_device_name(device.name)},
     )  # fmt: skip
 
