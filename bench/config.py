@@ -25,6 +25,7 @@ class Config:
     state: folder for the database and the spool of this project.
     cache: folder for built artifacts, shared by all projects.
     tags: what people call this machine.
+    branches: those whose runs are history; a run of another one is stored and shown, and is no point. Empty: all.
     keep_samples_days: how old a run is when `bench db prune` reduces its raw samples.
     canary: whether `bench run` measures the canary beside what was asked for.
     policy: what matters for which benchmark; only in pyproject.toml (see bench.policy).
@@ -38,11 +39,15 @@ class Config:
     state: Path = Path(".bench")
     cache: Path = Path("~/.cache/inference-bench")
     tags: tuple[str, ...] = ()
+    branches: tuple[str, ...] = ()
     canary: bool = True
     keep_samples_days: int = 90
     policy: tuple[Rule, ...] = ()
     notify: tuple[Mapping[str, Any], ...] = ()
 
+
+LISTS = ("suites", "tags", "branches")
+"""Settings that hold several texts."""
 
 SETTINGS = tuple(f.name for f in fields(Config) if f.name not in ("root", "policy", "notify"))
 
@@ -67,7 +72,7 @@ def load_config(
         text = environ.get(f"BENCH_{name.upper()}")
         if text:
             parts = text.split(os.pathsep if name == "suites" else ",")
-            values[name] = _check(name, parts if name in ("suites", "tags") else text, f"BENCH_{name.upper()}")
+            values[name] = _check(name, parts if name in LISTS else text, f"BENCH_{name.upper()}")
     for name, value in (flags or {}).items():
         if value is not None and value != ():
             values[name] = _check(name, value, f"--{name}")
@@ -79,6 +84,7 @@ def load_config(
     return Config(
         root=root, database=database, suites=tuple(values.get("suites", ("suites",))),
         profile=values.get("profile", "quick"), state=state, cache=cache, tags=tuple(values.get("tags", ())),
+        branches=tuple(values.get("branches", ())),
         canary=values.get("canary", True), keep_samples_days=values.get("keep_samples_days", 90), policy=rules,
         notify=channels,
     )  # fmt: skip
@@ -107,7 +113,7 @@ def _project(cwd: Path) -> tuple[Path, dict[str, Any]]:
 def _check(name: str, value: Any, layer: str) -> Any:
     if name not in SETTINGS:
         raise ConfigError(f"{layer} has an unknown setting {name!r}; known are {', '.join(SETTINGS)}.")
-    if name in ("suites", "tags"):
+    if name in LISTS:
         if isinstance(value, str) or not all(isinstance(item, str) for item in value):
             raise ConfigError(f"{layer}: {name} must be a list of texts, not {value!r}.")
         return tuple(value)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from datetime import datetime
 from functools import lru_cache
 
@@ -66,11 +67,12 @@ def is_shown(run: Run, result: ArmResult, *, paired: bool) -> bool:
     return not run.quarantine and result.failure is None and not paired
 
 
-def point_at(run: Run, result: ArmResult, *, paired: bool) -> datetime | None:
+def point_at(run: Run, result: ArmResult, *, paired: bool, branches: Collection[str] = ()) -> datetime | None:
     """Where its values stand in history: when its commit was made, else when it was measured.
 
     Null: they are no points, since the arm failed, the tree was dirty, the run was interrupted or is
-    quarantined, the experiment asked for a difference, or the arm is at another commit than its run.
+    quarantined, the experiment asked for a difference, or the arm is at another commit than its run; or
+    since the run is of another branch than `branches` (empty: all are history; a run without one always is).
     """
     revision, own = run.revision, result.arm.target.revision
     if run.status is RunStatus.INTERRUPTED or not is_shown(run, result, paired=paired):
@@ -79,4 +81,6 @@ def point_at(run: Run, result: ArmResult, *, paired: bool) -> datetime | None:
         return None
     if revision is None:
         return run.started_at
+    if branches and revision.branch is not None and revision.branch not in branches:
+        return None
     return None if revision.dirty else revision.committed_at or run.started_at

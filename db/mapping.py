@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -68,8 +68,11 @@ class Rows:
     unshown: set[int] = field(default_factory=set)  # positions of arms whose values are never a series' latest
 
 
-def rows_of(run: Run, summarise: Summarise | None = None) -> Rows:
-    """Take a canonical run (bench.wire.canonical) apart. Raises StoreError where its parts disagree."""
+def rows_of(run: Run, summarise: Summarise | None = None, branches: Collection[str] = ()) -> Rows:
+    """Take a canonical run (bench.wire.canonical) apart. Raises StoreError where its parts disagree.
+
+    `branches`: those whose runs are history (bench.points.point_at).
+    """
     facts = plain(run.machine)
     tags = facts.pop("tags")
     machine_fp, environment_fp = run.machine.fingerprint, run.environment.fingerprint
@@ -108,13 +111,16 @@ def rows_of(run: Run, summarise: Summarise | None = None) -> Rows:
             "policy": plain(experiment.policy), "launches": plain(part.launches), "paired": paired,
         })  # fmt: skip
         for result in part.results:
-            _add_arm(rows, run, position, result, estimates_of(result, summarise))
+            at = point_at(run, result, paired=paired, branches=branches)
+            _add_arm(rows, run, position, result, at, estimates_of(result, summarise))
     return rows
 
 
-def _add_arm(rows: Rows, run: Run, position: int, result: ArmResult, estimates: Mapping[str, Estimated]) -> None:
+def _add_arm(
+    rows: Rows, run: Run, position: int, result: ArmResult, at: datetime | None, estimates: Mapping[str, Estimated]
+) -> None:
     benchmark, paired = run.experiments[position].experiment.benchmark, rows.experiments[position]["paired"]
-    arm, number, at = result.arm, len(rows.arms), point_at(run, result, paired=paired)
+    arm, number = result.arm, len(rows.arms)
     variant, target, machine_fp = arm.variant.name, target_text(arm.target), rows.run["machine_fp"]
     revision = arm.target.revision or run.revision
     rows.arms.append({

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 
@@ -25,22 +25,28 @@ from db.retention import Pruned, Reduce, prune
 from db.schema import open_engine
 
 
-def open_store(url: str, *, create: bool = True, summarise: Summarise | None = None) -> SqlStore:
+def open_store(
+    url: str, *, create: bool = True, summarise: Summarise | None = None, branches: Collection[str] = ()
+) -> SqlStore:
     """Open a database at the newest schema.
 
     `create` makes a missing SQLite file, with its folders, and fills an empty database.
-    `summarise` gives the estimates that are kept beside the raw samples.
+    `summarise` gives the estimates that are kept beside the raw samples; runs of other `branches` than these
+    are no points of history (none named: all are).
     Raises ConfigError for a URL that cannot be read, SchemaError for an older or newer schema,
     StoreError for a database that cannot be used.
     """
-    return SqlStore(open_engine(url, create=create), summarise=summarise)
+    return SqlStore(open_engine(url, create=create), summarise=summarise, branches=branches)
 
 
 class SqlStore:
     """Keeps runs; see bench.ports.Store. Safe to use from several threads and processes."""
 
-    def __init__(self, engine: sa.Engine, *, summarise: Summarise | None = None) -> None:
+    def __init__(
+        self, engine: sa.Engine, *, summarise: Summarise | None = None, branches: Collection[str] = ()
+    ) -> None:
         self._engine = engine
+        self._branches = frozenset(branches)
         self._summarise = summarise
 
     def __enter__(self) -> SqlStore:
@@ -81,7 +87,7 @@ class SqlStore:
 
     def _prepare(self, run: Run) -> Rows:
         try:
-            return rows_of(canonical(run), self._summarise)
+            return rows_of(canonical(run), self._summarise, self._branches)
         except (ValueError, OverflowError) as error:
             raise self._unkept([run], error) from None
 
@@ -114,7 +120,7 @@ class SqlStore:
             keys = connection.scalars(sa.select(t.run.c.run_key).order_by(t.run.c.id)).all()
         for key in keys:
             with writing(self._engine) as connection:
-                _update_derived(connection, load(connection, key), self._summarise)
+                _update_derived(connection, load(connection, key), self._summarise, self._branches)
         with writing(self._engine) as connection:
             _rebuild_states(connection)
         return len(keys)
@@ -185,13 +191,16 @@ def _infos(connection: sa.Connection, limit: int | None) -> list[RunInfo]:
     ]  # fmt: skip
 
 
-def _update_derived(connection: sa.Connection, run: Run, summarise: Summarise | None) -> None:
+def _update_derived(
+    connection: sa.Connection, run: Run, summarise: Summarise | None, branches: Collection[str]
+) -> None:
     """Estimates and places in history of one run. Where samples were reduced, the estimate stays as it is."""
     reduced = {(r.arm, r.metric) for r in run.reduced}
     whole: list[Values] = []
     placed: list[Values] = []
     for arm, (part, result) in enumerate(run.arms()):
-        at, estimates = point_at(run, result, paired=is_pair(part.experiment)), estimates_of(result, summarise)
+        at = point_at(run, result, paired=is_pair(part.experiment), branches=branches)
+        estimates = estimates_of(result, summarise)
         for position, measurement in enumerate(result.measurements):
             row = {"of_arm": arm, "of_position": position, "at": at}
             if (arm, measurement.metric.name) in reduced:

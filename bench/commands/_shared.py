@@ -61,7 +61,7 @@ def opened(config: Config, *, create: bool = True) -> Iterator[Store]:
     """The store of the configuration, with runs that were killed brought in first."""
     from db.store import open_store
 
-    store = open_store(config.database, create=create, summarise=estimates)
+    store = open_store(config.database, create=create, summarise=estimates, branches=config.branches)
     try:
         _recover(config, store)
         yield store

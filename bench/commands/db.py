@@ -70,13 +70,14 @@ def status(database: str | None, as_json: bool) -> None:
 @database_option
 @json_option
 def rebuild(database: str | None, as_json: bool) -> None:
-    """Derive all estimates and latest states again from the raw samples.
+    """Derive all estimates, places in history and latest states again from the raw samples.
 
-    Needed after an upgrade that changed a statistic; safe to repeat.
+    Needed after an upgrade that changed a statistic, and after a change of the setting `branches`; safe to repeat.
     """
     from db.store import open_store
 
-    with open_store(config_of(database=database).database, create=False, summarise=estimates) as store:
+    config = config_of(database=database)
+    with open_store(config.database, create=False, summarise=estimates, branches=config.branches) as store:
         count = store.rebuild()
     click.echo(json.dumps({"runs": count}) if as_json else f"estimates of {count} runs derived again")
 

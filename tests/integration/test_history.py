@@ -231,6 +231,28 @@ NO_POINTS: dict[str, Callable[[], Run]] = {
 }
 
 
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.service("postgresql"))])
+def test_a_run_of_another_branch_is_no_point_until_that_branch_is_history(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    url = request.getfixturevalue(f"{kind}_url")
+    runs = [run_at(k, day=k) for k in range(3)]
+    for k, branch in ((1, "fix-cache"), (2, None)):
+        assert runs[k].revision is not None
+        runs[k] = replace(runs[k], revision=replace(runs[k].revision, branch=branch))
+
+    def points(store: SqlStore) -> list[str]:
+        series = series_of(store.history).fingerprint
+        return [p.run_key for p in store.history.points([series])[series]]
+
+    with open_store(url, summarise=estimates, branches=("main", "release")) as store:
+        store.add_many(runs)
+        assert points(store) == [runs[0].key, runs[2].key]
+    with open_store(url, summarise=estimates) as store:
+        store.rebuild()
+        assert points(store) == [run.key for run in runs]
+
+
 @pytest.mark.parametrize("why", NO_POINTS)
 def test_what_is_no_point_of_history(store: Store, history: History, why: str) -> None:
     run = NO_POINTS[why]()

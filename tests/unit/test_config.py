@@ -60,6 +60,7 @@ def test_every_setting_has_a_variable(tmp_path):
     values["BENCH_KEEP_SAMPLES_DAYS"] = "30"
     config = load_config(cwd=tmp_path, environ=values)
     assert config.tags == ("full",)
+    assert config.branches == ("full",)
     assert config.canary is False
     assert config.keep_samples_days == 30
     assert config.state == tmp_path / "full"
