@@ -12,7 +12,6 @@ from typing import Any
 
 from bench.api import LOWER, Metric, Skip, Work, Wrong, benchmark
 from suites.artifacts import Artifact, artifact
-from suites.attention import event_ns
 from suites.frames import FRAME_PLACES, prepared_error
 from suites.imports import need
 
@@ -106,7 +105,6 @@ def overlap(device: Any, order: str, use: str) -> Work:
 
 @benchmark(
     axes={"copy": ("pageable", "pinned", "asynchronous"), "megabytes": (64, 240)}, baseline={"copy": "pageable"},
-    metrics=(Metric("device_time", unit="ns", better=LOWER, kind="time", exact=False, help="of a call, by events"),),
     requires=("numpy", "torch", "device:cuda"), profiles=("full",), launches=5,
 )  # fmt: skip
 def cuda_copies(device: Any, copy: str, megabytes: int) -> Work:
@@ -129,14 +127,13 @@ def cuda_copies(device: Any, copy: str, megabytes: int) -> Work:
         return True
 
     return Work(
-        run=run, check=check, report=lambda _: {"device_time": event_ns(torch, run)}, size_bytes=megabytes * MEGA,
+        run=run, check=check, size_bytes=megabytes * MEGA,
         notes={"gpu": torch.cuda.get_device_name(device.name)},
     )  # fmt: skip
 
 
 @benchmark(
     axes={"order": ("serial", "streams")}, baseline={"order": "serial"}, profiles=("full",), launches=5,
-    metrics=(Metric("device_time", unit="ns", better=LOWER, kind="time", exact=False, help="of a call, by events"),),
     requires=("torch", "device:cuda"),
 )  # fmt: skip
 def cuda_overlap(device: Any, order: str) -> Work:
@@ -179,7 +176,7 @@ def cuda_overlap(device: Any, order: str) -> Work:
         return True
 
     return Work(
-        run=run, items=CHUNKS, check=check, report=lambda _: {"device_time": event_ns(torch, run)},
+        run=run, items=CHUNKS, check=check,
         notes={"gpu": torch.cuda.get_device_name(device.name)},
     )  # fmt: skip
 
