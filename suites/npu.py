@@ -139,6 +139,7 @@ def ethos_u_cycles(device: Any, chip: str) -> Work:
     baseline={"place": "cpu"},
     metrics=(*digits.METRICS, SAME, ON_DEVICE, COMPILE),
     requires=("numpy", "onnx", "onnxruntime", "device:qnn"),
+    profiles=("full",),
 )
 def qnn(device: Any, place: str) -> Work:
     """The digits CNN in int8 in ONNX Runtime, one image: does a Hexagon NPU that is here pay over the CPU?"""
@@ -174,6 +175,7 @@ def qnn(device: Any, place: str) -> Work:
     baseline={"place": "cpu"},
     metrics=(*digits.METRICS, COMPILE),
     requires=("numpy", "openvino", "nncf", "onnx", "device:openvino:NPU"),
+    profiles=("full",),
 )
 def openvino_npu(device: Any, place: str) -> Work:
     """The digits CNN in int8 in OpenVINO, one image: does the NPU pay over the CPU?"""

@@ -13,10 +13,12 @@ def device_names() -> list[str]:
     return ["cpu", *sorted(name for name in names - {"cpu"} if not name.startswith("-"))]
 
 
-def known_device(name: str) -> str:
-    """The name as it is. Raises UsageError for a device that nobody wrote."""
+def known_device(name: str | None) -> str | None:
+    """The name as it is; null: none was given. Raises UsageError for a device that nobody wrote."""
     from bench.errors import UsageError
 
+    if name is None:
+        return None
     known = device_names()
     if name.partition(":")[0].replace("_", "-") not in known:
         raise UsageError(f"there is no device {name!r}; there are {', '.join(known)}.")

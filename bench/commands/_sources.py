@@ -124,14 +124,14 @@ def revision_named(config: Config, text: str, others: str) -> Revision:
     return repository.describe(commit)
 
 
-def target_of(config: Config, python: str | None, chosen: Mapping[str, Any]) -> Target:
+def target_of(config: Config, python: str | None, chosen: Mapping[str, Any], device: str | None = None) -> Target:
     """Where `run` and `list` look: the interpreter as it is, and beside it the foreign tool's runner if it lacks it.
 
     Raises UsageError for an interpreter that is not there or too old, HostError when nothing can be installed.
     """
     from bench.model import Target
 
-    here = Target()
+    here = Target() if device is None else Target(device=device)
     if python is None:
         return here
     from dataclasses import replace
@@ -141,7 +141,7 @@ def target_of(config: Config, python: str | None, chosen: Mapping[str, Any]) -> 
     spec = SideSpec(text=f"python:{python}", python=python)
     built = resolve(spec, project=config.root, cache=config.cache, requirements=runner_for(chosen), say=note)
     # The interpreter and what was put beside it annotate a run, in its environment; they name no series.
-    return replace(built, label=here.label, requirements=())
+    return replace(built, label=here.label, requirements=(), device=here.device)
 
 
 def discover(source: Suites, target: Target, selectors: Sequence[str]) -> Discovery:

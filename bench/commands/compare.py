@@ -238,7 +238,7 @@ def _targets(
     from bench.targets import SideSpec, age, default_base, resolve
 
     for spec in (left, right):
-        if spec is not None and spec.device is not None:
+        if spec is not None:
             known_device(spec.device)
     if left is None:
         revision = default_base(config.root)

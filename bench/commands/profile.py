@@ -191,8 +191,7 @@ def _target(config: Config, text: str, python: str | None, requirements: list[st
     from bench.targets import parse_side, resolve
 
     side = parse_side(text, project=config.root)
-    if side.device is not None:
-        known_device(side.device)
+    known_device(side.device)
     return resolve(
         side, project=config.root, cache=config.cache, python=python, requirements=requirements, say=note
     )  # fmt: skip

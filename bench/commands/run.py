@@ -24,7 +24,7 @@ from bench.commands._sources import discover, source_of, source_options, target_
 
 if TYPE_CHECKING:
     from bench.errors import Exit
-    from bench.model import Run, Target
+    from bench.model import Run
 
 
 @click.command("run")
@@ -65,16 +65,18 @@ def command(
     import secrets
 
     from bench.commands._canary import canary as with_canary
+    from bench.commands._devices import known_device
     from bench.errors import MissingError
     from bench.experiment import run_experiments
     from bench.plan import POLICIES, plan
     from bench.targets import revision_of
 
     show_tail = options["tail"]
+    device = known_device(device)
     config = config_of(suites=suites, database=database, profile=profile, tags=tags, canary=canary)
     policy = asked(POLICIES[config.profile], options)
     with opened(config) as store:  # an unusable database is found out before anything is measured
-        source, target = source_of(config, options), _on(target_of(config, python, options), device)
+        source, target = source_of(config, options), target_of(config, python, options, device)
         found = discover(source, target, selectors)
         say_problems(found.problems)
         seed = secrets.randbelow(2**31) if seed is None else seed
@@ -104,14 +106,6 @@ def command(
             run = recorder.store(results, interrupted=interrupted)
         _show(run, json_file, tail=show_tail)
     return _exit_code(run)
-
-
-def _on(target: Target, device: str | None) -> Target:
-    from dataclasses import replace
-
-    from bench.commands._devices import known_device
-
-    return target if device is None else replace(target, device=known_device(device))
 
 
 def _show(run: Run, json_file: str | None, *, tail: bool) -> None:

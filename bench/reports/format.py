@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bench.compare import TOO_FEW
 from bench.metrics import Kind, Metric, Summary
 from bench.model import Comparison, Estimate, Verdict
 
@@ -81,17 +82,23 @@ def interval(estimate: Estimate, metric: Metric) -> str:
 def span(estimate: Estimate, metric: Metric) -> str:
     """`1.20–1.26` in the unit of the value; the reason where there is none; empty for exact values."""
     if estimate.low is None or estimate.high is None:
-        return "" if estimate.note == "exact" else estimate.note
+        return _why_no_span(estimate)
     if is_share(metric):
         return f"{estimate.low * 100:.1f}–{estimate.high * 100:.1f}"
     divisor, _ = scale_of(estimate.value, metric.unit)
     return f"{digits(estimate.low / divisor)}–{digits(estimate.high / divisor)}"
 
 
+def _why_no_span(estimate: Estimate) -> str:
+    if estimate.note == "exact":
+        return ""
+    return "one value" if estimate.note == TOO_FEW and estimate.n == 1 else estimate.note
+
+
 def ratio_span(estimate: Estimate, decimals: int = 2) -> str:
     """`1.80–1.91`; the reason where there is none; empty for exact values."""
     if estimate.low is None or estimate.high is None:
-        return "" if estimate.note == "exact" else estimate.note
+        return _why_no_span(estimate)
     return f"{times(estimate.low, decimals)}–{times(estimate.high, decimals)}"
 
 

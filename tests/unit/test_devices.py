@@ -6,8 +6,9 @@ from importlib import import_module
 import pytest
 
 from bench.api import Skip
+from bench.cli import run
 from bench.commands._devices import device_names, known_device
-from bench.errors import UsageError
+from bench.errors import Exit, UsageError
 from bench.measure.contract import device_of, require
 from bench.model import Benchmark, Target
 from bench.plan import placed, plan, sides
@@ -53,6 +54,16 @@ def test_the_command_line_knows_the_names():
     assert known_device("cuda:1") == "cuda:1"
     with pytest.raises(UsageError, match=r"no device 'abacus'; there are cpu, .*cuda"):
         known_device("abacus")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["run", "--device", "abacus"], ["profile", "HEAD device:abacus", "HEAD", "s.b"]],
+    ids=lambda words: words[0],
+)
+def test_a_device_that_nobody_wrote_is_a_usage_error(words, capsys):
+    assert run([*words]) == Exit.USAGE
+    assert "there is no device 'abacus'; there are cpu," in capsys.readouterr().err
 
 
 def bound(*requires):
