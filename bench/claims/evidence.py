@@ -21,7 +21,7 @@ from bench.tradeoffs import speedup, summary
 UNITS = {
     "ns": {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9},
     "B": {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9},
-    "1/s": {"/s": 1.0, "k/s": 1e3, "M/s": 1e6, "GB/s": 1e9},
+    "1/s": {"/s": 1.0, "k/s": 1e3, "M/s": 1e6},
 }
 """Unit of a metric → units in which a value may be stated → their size."""
 
