@@ -15,7 +15,7 @@ from bench.compare import ArmComparison, compare_results, log_ratios, variant_ve
 from bench.decision import confirmation, decision, describe, is_look, may_confirm_early, p_value
 from bench.disturbance import BUSY, causes, disturbance
 from bench.metrics import CPU_TIME, TAILS, TIME, Better, Kind, Metric, Summary
-from bench.model import ArmResult, Comparison, Estimate, ExperimentResult, FailureKind, Verdict
+from bench.model import ArmResult, Comparison, Estimate, ExperimentResult, FailureKind, Target, Verdict
 from bench.stats.multiplicity import benjamini_hochberg
 from bench.stats.sequential import Confirmation, Decision, State
 from bench.tails import launch_changes
@@ -249,6 +249,8 @@ def cpu_bound(result: ExperimentResult) -> bool:
     a wait or lost parallelism, which CPU time cannot see. No sample of a long call escapes preemption on
     a busy machine; there the system tells that most rounds never waited.
     """
+    if any(arm.target.device != Target().device for arm in result.experiment.arms):
+        return False  # a driver that spins while it waits for the device looks like one that computes
     used = [share for share in map(utilization, result.results) if share is not None]
     if len(used) < len(result.results):
         return False

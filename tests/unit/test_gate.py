@@ -25,7 +25,7 @@ from bench.model import (
     Verdict,
 )
 from bench.paired import GATE, plan_pairs
-from bench.testing import as_confirmation
+from bench.testing import as_confirmation, make_pair
 
 VARIANT = Variant(benchmark="s.b", params={})
 BENCHMARK = Benchmark(name="s.b", version="1", suite="s", source="m:b")
@@ -130,6 +130,13 @@ def test_a_long_call_that_never_escapes_preemption_computes_where_the_system_say
 def test_what_never_waits_may_still_lose_a_core():
     result = experiment(18, effect=2.0, cpu_effect=1.0, waits=-1, busy=True, wall_noise=0.4, switches=(0, 0))
     assert not cpu_bound(result)
+
+
+def test_a_driver_that_spins_while_a_device_computes_does_not_speak_for_the_wall_clock():
+    sides = {"base": Target(label="base", device="cuda"), "head": Target(label="head", device="cuda")}
+    assert cpu_bound(make_pair())
+    assert not cpu_bound(make_pair(**sides))
+    assert not cpu_bound(make_pair(head=sides["head"]))
 
 
 def test_on_a_quiet_machine_the_wall_clock_alone_decides():
