@@ -187,6 +187,11 @@ def test_every_selector_names_a_variant_that_is_there(claims):
                 assert there[probe.head].baseline, (claim.id, "has nothing to compare with")
 
 
+def test_every_measured_claim_has_an_experiment_but_advice(claims):
+    without = [c.id for c in claims if c.kind is Kind.MEASURED and not any(probe.judged for probe in c.probes)]
+    assert without == ["B22"]
+
+
 def test_every_fact_cites_its_source_and_every_count_is_made_by_code(claims):
     for claim in claims:
         if claim.kind is Kind.FACT:
