@@ -132,9 +132,9 @@ class Server:
         self.sizes[1] += len(chosen)
         return list(found)
 
-    def warm(self) -> None:
-        """Every row once, by four clients; the answers and sizes are forgotten."""
-        closed_loop(lambda k: self.service.submit(k).result(), clients=4, requests=len(self.rows))
+    def warm(self, clients: int) -> None:
+        """Every row once, by so many clients: a policy learns who is about. Answers and sizes are forgotten."""
+        closed_loop(lambda k: self.service.submit(k).result(), clients=clients, requests=len(self.rows))
         self.answers[:] = float("nan")
         self.sizes = [0, 0]
 
@@ -218,7 +218,7 @@ def pace(device: Any, pace: str) -> Work:
 def closed(device: Any, clients: int, policy: str) -> Work:
     """Clients that wait for their answer, one worker: which policy lowers the mean latency, and does one never harm?"""
     server = Server(policy, 256)
-    server.warm()
+    server.warm(clients)
     return Work(
         run=lambda: closed_loop(
             lambda k: server.service.submit(k).result(), clients=clients, requests=ROUNDS * clients
@@ -235,7 +235,7 @@ def closed(device: Any, clients: int, policy: str) -> Work:
 def arrivals(device: Any, load: float, policy: str) -> Work:
     """Poisson arrivals at a share of what the worker can answer one by one: which policy keeps up, and how fast?"""
     server = Server(policy, 256)
-    server.warm()
+    server.warm(1)
     due = poisson(load * capacity(), ARRIVALS, seed=1)
 
     def report(found: Load) -> dict[str, float]:
@@ -253,7 +253,7 @@ def capacity() -> float:
 
     def compute() -> dict[str, float]:
         server = Server("none", 256)
-        server.warm()
+        server.warm(4)
         found = max(
             closed_loop(lambda k: server.service.submit(k).result(), clients=4, requests=1000).rate for _ in range(3)
         )
