@@ -16,12 +16,13 @@ st.html(style_sheet(palette(st.context.theme.type)))
 
 st.navigation(
     [
-        st.Page(_HERE / "views" / "overview.py", title="Overview", default=True),
+        st.Page(_HERE / "views" / "today.py", title="Today", default=True),
         st.Page(_HERE / "views" / "regressions.py", title="Regressions", url_path="regressions"),
         st.Page(_HERE / "views" / "trends.py", title="Trends", url_path="trends"),
         st.Page(_HERE / "views" / "tradeoffs.py", title="Tradeoffs", url_path="tradeoffs"),
         st.Page(_HERE / "views" / "compare.py", title="Compare", url_path="compare"),
         st.Page(_HERE / "views" / "claims.py", title="Claims", url_path="claims"),
+        st.Page(_HERE / "views" / "runs.py", title="Runs", url_path="runs"),
     ],
     position="top",
 ).run()

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import streamlit as st
 
+from bench.causes import CANARY
 from bench.claims.document import claims_of
 from bench.claims.evidence import answers, answers_from
 from bench.claims.words import Answer
@@ -21,20 +22,25 @@ from bench.config import load_config
 from bench.errors import BenchError, MissingError
 from bench.history import Action, ChangePoint, Event, KeptProfile, Regression, Series
 from bench.model import Estimate, Failure, Run, RunStatus
-from bench.night import Story, story
+from bench.night import Night, Story, story
 from bench.ports import RunInfo, Store
 from bench.reports.text import circumstances
 from bench.rereading import command_of, comparison_of
 from bench.selftest import SOURCE, false_alarm_sentence
 from bench.selftest import false_alarms as gate_false_alarms
+from bench.tonight import tonight as night_of
 from bench.tradeoffs import VariantSummary, tradeoffs
 from bench.triage import decision
 from dashboard.markup import WORDS
+from dashboard.today_tables import newest_move
 from dashboard.tracks import Track, track_of
 from dashboard.wording import busy_with, database_name, short
 
 MACHINES = 1000
 """Newest runs whose machines can be chosen."""
+
+NIGHT = timedelta(hours=24)
+"""What the first page calls the night, as `bench notify` does."""
 
 SELFTESTS = 20
 """Newest self-tests of a machine that its false-alarm rate rests on, as in the terminal."""
@@ -163,6 +169,21 @@ def false_alarms(machine: str) -> Estimate | None:
     return _false_alarms(address(), _selftests(machine))
 
 
+def tonight() -> Night:
+    """What happened to regressions in the last 24 hours. Raises StoreError."""
+    return _tonight(address())
+
+
+def unseen() -> int:
+    """Series with a point that the detector has not looked at. Raises StoreError."""
+    return _unseen(address())
+
+
+def canary() -> dict[str, ChangePoint | None]:
+    """The newest change of the canary by machine; null where it has never moved, no key where it never ran."""
+    return _canary(address())
+
+
 def series() -> Sequence[Series]:
     """All series that have a point; none where there is no database yet. Raises StoreError."""
     url = address()
@@ -273,6 +294,24 @@ def _false_alarms(url: str, keys: tuple[str, ...]) -> Estimate | None:
 @st.cache_data(ttl=10, max_entries=8, show_spinner=False)
 def _series(url: str) -> Sequence[Series]:
     return list(_store(url).history.series())
+
+
+@st.cache_data(ttl=10, max_entries=8, show_spinner="Reading the night …")
+def _tonight(url: str) -> Night:
+    now = datetime.now(UTC)
+    return night_of(_store(url).history, since=now - NIGHT, until=now)
+
+
+@st.cache_data(ttl=10, max_entries=8, show_spinner=False)
+def _unseen(url: str) -> int:
+    return len(_store(url).history.series(changed=True))
+
+
+@st.cache_data(ttl=60, max_entries=8, show_spinner=False)
+def _canary(url: str) -> dict[str, ChangePoint | None]:
+    own = [s for s in _series(url) if s.suite == CANARY]
+    changes = _store(url).history.changes(series=[s.fingerprint for s in own]) if own else ()
+    return newest_move(own, changes)
 
 
 @st.cache_data(ttl=60, max_entries=64, show_spinner="Reading the history …")

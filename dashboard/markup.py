@@ -155,6 +155,26 @@ def legend(items: Sequence[tuple[str, str, str]]) -> str:
     return f'<ul class="b-legend">{body}</ul>'
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """One day in a strip of them: a mark, what it says in words, and the day's name."""
+
+    mark: str
+    tone: str
+    day: str
+    words: str
+
+
+def strip(nights: Sequence[Night], caption: str) -> str:
+    """Days side by side, the oldest first; each says its words to who points at it or listens."""
+    body = "".join(
+        f'<li title="{esc(n.words)}"><span class="b-{n.tone}" role="img" aria-label="{esc(n.words)}">{esc(n.mark)}'
+        f"</span><small>{esc(n.day)}</small></li>"
+        for n in nights
+    )
+    return f'<ol class="b-nights" aria-label="{esc(caption)}">{body}</ol>'
+
+
 def outside(address: str) -> str:
     """A link that somebody noted: to the web it can be followed, anything else stays text."""
     if not address.startswith(("https://", "http://")):

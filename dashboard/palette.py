@@ -89,6 +89,11 @@ def style_sheet(colours: Palette) -> str:
 .b-steps code {{ display: inline-block; margin-top: 0.25rem; padding: 0.2rem 0.6rem; border-radius: 0.375rem;
   overflow-wrap: anywhere;
   background: color-mix(in srgb, {colours.quiet} 12%, transparent); color: inherit; font-size: 0.93rem; }}
+.b-nights.b-nights {{ list-style: none; display: flex; flex-wrap: wrap; gap: 0.4rem 0; padding: 0;
+  margin: 0.2rem 0 0.6rem; }}
+.b-nights.b-nights li {{ width: 3.4rem; margin: 0; padding: 0; text-align: center; line-height: 1.35; }}
+.b-nights li span {{ display: block; font-size: 1.15rem; }}
+.b-nights li small {{ font-size: 0.87rem; color: {colours.quiet}; }}
 @media (max-width: 640px) {{
   .b-state h1 {{ font-size: 1.3rem; }}
   .b-table.is-cards thead {{ display: none; }}

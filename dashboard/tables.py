@@ -166,7 +166,7 @@ def runs_table(
         failed = failures_of(info)
         tone = tone_of(info)
         what = Cell(text="none", tone="good") if tone == "good" else Cell(
-            text="", html=link("", failed, run=info.key) if failed else "",
+            text="", html=link("runs", failed, run=info.key) if failed else "",
             sub="interrupted" if info.status is RunStatus.INTERRUPTED else "",
         )  # fmt: skip
         took = duration((info.finished_at - info.started_at).total_seconds())

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from bench.errors import Exit
-    from bench.night import Night
-    from bench.ports import History
 
 
 @click.command("notify")
@@ -35,6 +33,7 @@ def command(since: str, dry_run: bool, as_json: bool, database: str | None) -> E
     from bench.notify import notifiers
     from bench.notify._deliver import deliver
     from bench.reports.night import night_document, night_text
+    from bench.tonight import tonight
 
     until = datetime.now(UTC)
     config = config_of(database=database)
@@ -53,20 +52,6 @@ def command(since: str, dry_run: bool, as_json: bool, database: str | None) -> E
         elif delivery.stories:
             note(f"{delivery.channel}: told {delivery.stories}")
     return Exit.ENVIRONMENT if any(d.error for d in deliveries) else Exit.OK
-
-
-def tonight(history: History, *, since: datetime, until: datetime) -> Night:
-    """What happened in the period, from what is stored."""
-    from bench.history import State
-    from bench.night import night, refuted_in, story
-
-    stories = []
-    for regression in history.regressions(states=(State.OPEN, State.ACKNOWLEDGED, State.FIXED)):
-        events = [event for event in history.events(regression.key) if since < event.at <= until]
-        if events:
-            stories.append(story(regression, events, history.changes(regression=regression.key)))
-    refuted = refuted_in(history.changes(superseded=True), since, until)
-    return night(stories, refuted, since=since, until=until)
 
 
 def moment(text: str, now: datetime) -> datetime:

@@ -23,7 +23,7 @@ def page() -> None:
     try:
         infos = {info.key: info for info in data.runs()}
         if not infos:
-            st.html(state("No run is stored yet", [link("./", "The overview says how to make the first.")], "quiet"))
+            st.html(state("No run is stored yet", [link("./", "The first page says how to make the first.")], "quiet"))
             return
         options = _with_wanted(list(infos))
         with st.container(horizontal=True, key="choices"):

@@ -57,9 +57,9 @@ def test_choosing_another_suite_changes_chart_and_address_and_back_returns(visit
     reader.page.wait_for_selector("text=openvino is not installed", timeout=60_000)
 
 
-def test_overview_leads_from_a_failure_to_its_message_and_on_to_the_tradeoffs(visit, runs):
+def test_runs_lead_from_a_failure_to_its_message_and_on_to_the_tradeoffs(visit, runs):
     reader = visit()
-    reader.open("/")
+    reader.open("/runs")
     text = reader.page.inner_text("[data-testid=stMain]")
     assert re.search(r"Last run \d+ min ago: 9 variants measured, 1 skipped, 1 wrong", text)
     assert "37 of 64 images" in text
@@ -76,7 +76,7 @@ def test_overview_leads_from_a_failure_to_its_message_and_on_to_the_tradeoffs(vi
 
 def test_times_are_in_the_readers_zone(visit, runs):
     reader = visit(zone="Asia/Tokyo")
-    reader.open("/")
+    reader.open("/runs")
     here = runs[0].started_at.astimezone(ZoneInfo("Asia/Tokyo"))
     text = reader.page.get_by_role("table", name="Newest runs").inner_text()
     assert f"{here:%Y-%m-%d %H:%M}" in text
@@ -85,7 +85,7 @@ def test_times_are_in_the_readers_zone(visit, runs):
 
 def test_hostile_names_do_nothing(visit, runs):
     reader = visit()
-    for path in (f"/?run={runs[4].key}", f"/tradeoffs?run={runs[4].key}&suite=%3Cscript%3Ealert(1)%3C%2Fscript%3E"):
+    for path in (f"/runs?run={runs[4].key}", f"/tradeoffs?run={runs[4].key}&suite=%3Cscript%3Ealert(1)%3C%2Fscript%3E"):
         reader.open(path)
         assert "<script>alert(1)</script>" in reader.page.inner_text("[data-testid=stMain]")
         links = reader.page.eval_on_selector_all("a", "found => found.map(a => a.href)")
@@ -98,7 +98,7 @@ def test_hostile_names_do_nothing(visit, runs):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_page_fits_and_talks_to_nobody_else(visit, trap, runs, theme, name, width, height):
     reader = visit(theme, width, height)
-    pages = {"overview": "/", "tradeoffs": f"/tradeoffs?run={runs[0].key}&suite=quantization", "claims": "/claims"}
+    pages = {"runs": "/runs", "tradeoffs": f"/tradeoffs?run={runs[0].key}&suite=quantization", "claims": "/claims"}
     for page, path in pages.items():
         reader.open(path)
         if page == "tradeoffs":

@@ -7,10 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bench.commands._shared import estimates
+from bench.detect import SENSITIVITIES
 from bench.history import Action
 from bench.model import Failure, FailureKind, Revision, Target
 from bench.rereading import comparison_of
-from bench.testing import make_pair, make_run
+from bench.selftest import SOURCE, VARIABLE
+from bench.sweep import sweep
+from bench.testing import make_change, make_event, make_pair, make_regression, make_run
 from db.store import open_store
 
 pytestmark = [pytest.mark.service("chromium"), pytest.mark.slow]
@@ -143,3 +147,59 @@ def test_the_form_fits(visit, triage_dashboard, theme, name, width, height):
     reader.page.wait_for_selector("text=Mark as expected", timeout=60_000)
     fits(reader, width)
     reader.shoot(f"triage-{theme}-{name}")
+
+
+@pytest.fixture(scope="module")
+def night_dashboard(tmp_path_factory, serve):
+    """Address of one after two weeks of nights: a regression last night, a canary that moved, two self-tests."""
+    file = tmp_path_factory.mktemp("night") / "bench.db"
+    now = datetime.now(UTC)
+    with closing(open_store(f"sqlite:///{file}", summarise=estimates)) as store:
+        for day in range(14, -1, -1):
+            if day in (9, 3):
+                continue
+            slow = 1.3 if day == 0 else 1.0
+            begun = now - timedelta(days=day, hours=5)
+            gone = Failure(kind=FailureKind.DIED, phase="round", message="killed by signal 9") if day == 6 else None
+            one = make_run(seed=day, speedups=(1.0, 2.0 / slow, 0.8), started_at=begun, failure=gone)
+            two = make_run(seed=day + 100, suite="canary", speedups=(1.0 / (1.09 if day < 2 else 1.0), 1.5))
+            store.add(replace(one, experiments=one.experiments + two.experiments,
+                              revision=Revision(commit=f"{day:x}a65fa9" + "0" * 33, branch="main")))  # fmt: skip
+        target = Target(label="base0", variables={VARIABLE: "0"}), Target(label="+0%#0", variables={VARIABLE: "0"})
+        pairs = [make_pair(name=f"selftest.w{k}", base=target[0], head=target[1], seed=k) for k in range(12)]
+        store.add(
+            replace(make_run(seed=500, started_at=now - timedelta(days=4)), source=SOURCE, experiments=tuple(pairs))
+        )
+        sweep(store.history, now=now, sensitivity=SENSITIVITIES[0], minimum=lambda series: 0.01)
+        history, key = store.history, "ab12cd34" * 4
+        series = {s.variant: s for s in history.series() if s.metric.name == "time"}
+        slower = replace(make_change(1.3, regression=key), series=series["demo.net[engine=e1]"])
+        moved = replace(make_change(1.09, variant="canary"), series=series["canary.net[engine=e0]"])
+        moved = replace(moved, first_changed=replace(moved.first_changed, measured_at=now - timedelta(days=1)))
+        history.record([slower, moved], seen={})
+        found = replace(make_regression(key, title="demo.net[engine=e1] latency 1.3×", changes=[slower]), events=1,
+                        opened_at=now)  # fmt: skip
+        history.open_regression(found, replace(make_event(key, 1, Action.OPENED), at=now, changes=(slower.key,)))
+    return serve(file)
+
+
+def test_the_morning_is_read_in_one_line_and_leads_to_the_cause(visit, night_dashboard):
+    reader = visit(address=night_dashboard)
+    reader.open("/")
+    text = reader.page.inner_text("[data-testid=stMain]")
+    assert "1 cause of regressions; worst: demo.net[engine=e1] latency 1.30×" in text
+    assert "0 of 12" in text
+    assert "moved: ▼ worse" in text
+    assert reader.page.get_by_role("list", name="The last days").get_by_role("listitem").count() == 14
+    reader.page.get_by_role("table", name="Open regressions").get_by_role("link").first.click()
+    reader.page.wait_for_selector("text=Reproduce it", timeout=60_000)
+    assert "regression=ab12cd34" in reader.page.url
+
+
+@pytest.mark.parametrize(("name", "width", "height"), SIZES)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_morning_fits(visit, night_dashboard, theme, name, width, height):
+    reader = visit(theme, width, height, address=night_dashboard)
+    reader.open("/")
+    fits(reader, width)
+    reader.shoot(f"today-{theme}-{name}")

@@ -166,9 +166,9 @@ def test_what_cannot_be_compared_is_a_sentence(site):
         assert words in text
 
 
-def test_the_overview_leads_here(site):
+def test_a_run_leads_here(site):
     site.fill(make_run())
-    assert f'href="compare?head={make_run().key}"' in site.html(site.show("overview"))
+    assert f'href="compare?head={make_run().key}"' in site.html(site.show("runs"))
 
 
 def test_the_store_gives_what_was_compared(site):

@@ -81,10 +81,11 @@ def test_no_run_yet_explains_the_first_steps(database, made):
     assert text.index("bench list") < text.index("bench run") < text.index("bench show")
     assert str(database) in text
     assert database.exists() is made
-    assert "No run is stored yet" in html(show("views/tradeoffs.py"))
+    for page in ("views/tradeoffs.py", "views/runs.py"):
+        assert "No run is stored yet" in html(show(page))
 
 
-@pytest.mark.parametrize("page", ["app.py", "views/tradeoffs.py"])
+@pytest.mark.parametrize("page", ["app.py", "views/runs.py", "views/tradeoffs.py"])
 def test_a_database_that_cannot_be_opened_gives_a_sentence(database, page):
     database.write_bytes(b"this is no database at all" * 100)
     text = html(show(page))
@@ -93,9 +94,9 @@ def test_a_database_that_cannot_be_opened_gives_a_sentence(database, page):
     assert "Traceback" not in text
 
 
-def test_overview_says_what_ran_and_why_something_failed(database):
+def test_runs_say_what_ran_and_why_something_failed(database):
     fill(database, mixed(seed=1), make_run(seed=0))
-    test = show("app.py")
+    test = show("views/runs.py")
     text = html(test)
     assert "5 variants measured, 1 wrong" in text
     assert "37 of 64 images differ" in text
@@ -104,11 +105,11 @@ def test_overview_says_what_ran_and_why_something_failed(database):
     assert test.expander[0].proto.expanded
 
 
-def test_overview_shows_the_failures_of_the_run_in_the_url(database):
+def test_runs_show_the_failures_of_the_run_in_the_url(database):
     old = mixed(seed=0)
     fill(database, make_run(seed=1), old)
-    assert "37 of 64 images differ" not in html(show("app.py"))
-    assert "37 of 64 images differ" in html(show("app.py", run=old.key))
+    assert "37 of 64 images differ" not in html(show("views/runs.py"))
+    assert "37 of 64 images differ" in html(show("views/runs.py", run=old.key))
 
 
 def test_tradeoffs_show_the_numbers_of_bench_tradeoffs(database):
@@ -185,7 +186,7 @@ def test_a_run_that_measured_nothing_says_why(database):
 def test_hostile_names_and_messages_reach_no_page_unescaped(database):
     failure = Failure(kind=FailureKind.RAISED, phase="round", message=EVIL, detail=EVIL)
     fill(database, make_run(suite=EVIL, failure=failure))
-    for page in ("app.py", "views/tradeoffs.py"):
+    for page in ("views/runs.py", "views/tradeoffs.py"):
         test = show(page)
         assert "<script" not in html(test)
         assert "&lt;script" in html(test)
