@@ -120,7 +120,7 @@ class Server:
         numpy = need("numpy", SUITES)
         self.session = ort_session(mlp.graph() / mlp.MODEL, 1)
         self.rows, self.sizes = mlp.inputs(rows), [0, 0]
-        self.answers = numpy.full((rows, mlp.WIDTHS[-1]), numpy.nan, "float32")
+        self.answers = numpy.full((rows, mlp.SIZES["small"][-1]), numpy.nan, "float32")
         behaviour, batch = policy_of(policy)
         self.service = Service(lambda: self._answer, workers=1, batch=batch, policy=behaviour)
 
@@ -164,18 +164,31 @@ def same(found: Any, alone: Any) -> bool:
     return True
 
 
+def _perceptron(device: Any, size: str, batch: int) -> Work:
+    session, rows = ort_session(mlp.graph(size) / mlp.MODEL, device.threads), mlp.inputs(batch)
+    widths = "-".join(map(str, mlp.SIZES[size]))
+    return Work(
+        run=lambda: session.run(None, {"input": rows})[0], items=batch,
+        check=lambda found: same(found, mlp.answer(rows, size)),
+        notes={"provider": "CPUExecutionProvider", "model": f"perceptron {widths}", "weights": "random"},
+    )  # fmt: skip
+
+
 @benchmark(axes={"batch": (1, 8, 32, 128)}, baseline={"batch": 1}, requires=ORT)
 def throughput(device: Any, batch: int) -> Work:
-    """A perceptron of 2.4 million weights, 1 to 128 rows in a call: how do throughput and a call grow?
+    """A perceptron of 10 MB, 1 to 128 rows in a call, weights in the cache: how do throughput and a call grow?
 
     A lone request is answered fastest alone: no batch lowers its latency.
     """
-    session, rows = ort_session(mlp.graph() / mlp.MODEL, device.threads), mlp.inputs(batch)
-    return Work(
-        run=lambda: session.run(None, {"input": rows})[0], items=batch,
-        check=lambda found: same(found, mlp.answer(rows)),
-        notes={"provider": "CPUExecutionProvider", "model": "perceptron 256-1024-1024-1024-64", "weights": "random"},
-    )  # fmt: skip
+    return _perceptron(device, "small", batch)
+
+
+@benchmark(
+    axes={"batch": (1, 8, 32, 128)}, baseline={"batch": 1}, requires=ORT, profiles=("full",), launches=5
+)  # fmt: skip
+def throughput_large(device: Any, batch: int) -> Work:
+    """A perceptron of 140 MB, 1 to 128 rows in a call: a lone row waits for memory, so how many ride along for free?"""
+    return _perceptron(device, "large", batch)
 
 
 @benchmark(
