@@ -9,6 +9,7 @@ follow. Standard library only, and no module of ours: it must start in milliseco
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import signal
 import subprocess
@@ -51,7 +52,7 @@ def _fresh_child() -> None:
 
 
 def _kill_without_owner(server: subprocess.Popen[bytes]) -> None:
-    sys.stdin.buffer.read()
+    os.read(0, 1)  # not through `sys.stdin`, whose lock this thread would hold when the interpreter ends
     server.kill()
 
 

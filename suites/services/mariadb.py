@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import shutil
 import subprocess
@@ -129,7 +128,7 @@ def _start(pymysql: Any, binary: str, installer: str) -> MariaDB:
         packed.extractall(folder, filter="data")
     command = [
         binary, "--no-defaults", f"--datadir={folder / 'data'}", f"--socket={folder / 'socket'}", f"--port={port}",
-        "--bind-address=127.0.0.1", f"--pid-file={folder / 'pid'}", f"--user={getpass.getuser()}", *SETTINGS,
+        "--bind-address=127.0.0.1", f"--pid-file={folder / 'pid'}", *_as_root(), *SETTINGS,
     ]  # fmt: skip
     address = {"host": "127.0.0.1", "port": port, "user": "root", "password": ""}
 
@@ -150,7 +149,7 @@ def _template(binary: str, installer: str) -> Path:
     def build(folder: Path) -> None:
         data = folder / "data"
         done = subprocess.run(
-            [installer, "--no-defaults", f"--datadir={data}", f"--user={getpass.getuser()}", "--skip-test-db",
+            [installer, "--no-defaults", f"--datadir={data}", *_as_root(), "--skip-test-db",
              "--auth-root-authentication-method=normal", "--skip-name-resolve", "--innodb-log-file-size=4M"],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
@@ -162,6 +161,11 @@ def _template(binary: str, installer: str) -> Path:
         shutil.rmtree(data)
 
     return artifact("mariadb-data", build, sources=[Path(__file__)], inputs={"version": version}) / "data.tar"
+
+
+def _as_root() -> list[str]:
+    """MariaDB refuses to run as root unless told so."""
+    return ["--user=root"] if os.geteuid() == 0 else []
 
 
 def _binary(name: str) -> str | None:

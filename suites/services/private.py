@@ -34,7 +34,7 @@ class Private:
 
     def close(self) -> None:
         """End it and wait: its CPU time then counts as that of our children, and not as somebody else's."""
-        self.guard.communicate()
+        _end(self.guard)
 
 
 def start(name: str, command: Sequence[str], folder: Path, answers: Callable[[], bool]) -> Private:
@@ -57,8 +57,22 @@ def start(name: str, command: Sequence[str], folder: Path, answers: Callable[[],
         if time.monotonic() > deadline:
             break
         time.sleep(POLL_S)
-    said = guard.communicate()[0].strip().splitlines()
+    said = _end(guard).strip().splitlines()
     raise Skip(f"a private {name} did not start: {said[-1] if said else 'it said nothing'}")
+
+
+def _end(guard: subprocess.Popen[str]) -> str:
+    """Close the guard's lifeline and wait; what it still said.
+
+    Not by `communicate`, which would miss what lies in the buffer that the first line was read through.
+    """
+    assert guard.stdin is not None
+    assert guard.stdout is not None
+    guard.stdin.close()
+    said = guard.stdout.read()
+    guard.stdout.close()
+    guard.wait()
+    return said
 
 
 def new_folder() -> Path:
