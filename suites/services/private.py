@@ -77,7 +77,10 @@ def _end(guard: subprocess.Popen[str]) -> str:
 
 def new_folder() -> Path:
     """A folder for a server; inside the session's scratch folder, which goes with the session, where there is one."""
-    return Path(tempfile.mkdtemp(prefix="server-", dir=os.environ.get("BENCH_SCRATCH")))
+    scratch = os.environ.get("BENCH_SCRATCH")
+    if scratch is not None:
+        Path(scratch).mkdir(parents=True, exist_ok=True)  # the session makes none before it is used
+    return Path(tempfile.mkdtemp(prefix="server-", dir=scratch))
 
 
 def free_port() -> int:

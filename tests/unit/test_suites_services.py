@@ -26,14 +26,14 @@ def _nothing_given(monkeypatch, tmp_path):
     for module in (redis, mariadb, kafka):
         monkeypatch.delenv(module.VARIABLE, raising=False)
         monkeypatch.setattr(module, "PORT", CLOSED)
-    monkeypatch.setenv("BENCH_SCRATCH", str(tmp_path))
+    monkeypatch.setenv("BENCH_SCRATCH", str(tmp_path / "scratch"))  # as in a session: not there yet
 
 
 @pytest.fixture
 def clean(tmp_path):
     """Whatever a test starts is gone, and its folder too."""
     yield
-    assert list(tmp_path.iterdir()) == []
+    assert [file for folder in tmp_path.iterdir() for file in folder.iterdir()] == []
 
 
 def alive(pid: int) -> bool:
