@@ -2,7 +2,8 @@
 
 A dense kernel multiplies zeros as fast as other numbers, so zeros alone gain nothing but a better
 compressed file. What is gained by fewer channels is real, and paid for in accuracy until the
-network is trained on. Cost is about quadratic in the channels: 30 % fewer is half of the work.
+network is trained on. Cost is about quadratic in the channels: 30 % fewer is half of the work, and
+half of the time only where the rest fills whole vectors.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ NEEDS = ("numpy", "onnx", "onnxruntime")
 
 
 @benchmark(
-    axes={"method": ("dense", "zeros_90", "channels_30")}, baseline={"method": "dense"}, metrics=DIGITS, requires=NEEDS,
-    profiles=("quick",), launches=5,
+    axes={"method": ("dense", "zeros_90", "channels_30_aligned")}, baseline={"method": "dense"}, metrics=DIGITS,
+    requires=NEEDS, profiles=("quick",), launches=5,
 )  # fmt: skip
 def digits(device: Any, method: str) -> Work:
     """The trained digits CNN in ONNX Runtime, 32 images: do 90 % zeros pay, do 30 % fewer channels?"""
@@ -199,7 +200,7 @@ def faithful(method: str, found: Any, every: Any, expected: Any) -> bool:
     """Raises Wrong for other answers than PyTorch's, and for a fine-tuned network that reads clearly worse."""
     near(found, expected[: len(found)], TOLERANCE)
     near(every, expected, TOLERANCE)
-    if method in ("dense", "channels_30", "channels_50"):
+    if method == "dense" or (method.startswith("channels") and not method.endswith("raw")):
         _, labels = network.test_images()
         lost = float((network.reference().argmax(1) == labels).mean() - (every.argmax(1) == labels).mean())
         if not lost <= LOSS:

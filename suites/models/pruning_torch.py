@@ -29,13 +29,13 @@ def zeroed(network: Network, share: float) -> Network:
     return pruned
 
 
-def slimmed(network: digits_torch.DigitsCNN, share: float) -> digits_torch.DigitsCNN:
-    """A narrower network without that share of the channels: those with the least L1 norm (Li et al. 2017).
+def slimmed(network: digits_torch.DigitsCNN, widths: tuple[int, int]) -> digits_torch.DigitsCNN:
+    """A network of those widths, without the channels of the least L1 norm (Li et al. 2017).
 
     What a channel fed into the next layer goes with it; nothing makes up for that but fine-tuning.
     """
-    first, rest = (int(width * (1 - share)) for width in digits.WIDTHS)
-    pruned = digits_torch.network((first, rest), digits.SEED)
+    first, rest = widths
+    pruned = digits_torch.network(widths, digits.SEED)
     parts = ((network.conv1, network.norm1), (network.conv2, network.norm2), (network.conv3, network.norm3))
     targets = ((pruned.conv1, pruned.norm1), (pruned.conv2, pruned.norm2), (pruned.conv3, pruned.norm3))
     inputs = torch.arange(1)

@@ -31,7 +31,7 @@ def _short(tmp_path_factory):
     torch.set_num_threads(threads)
 
 
-@pytest.mark.parametrize("method", ["dense", "zeros_90", "channels_30_raw", "channels_30"])
+@pytest.mark.parametrize("method", ["dense", "zeros_90", "channels_30_raw", "channels_30_aligned"])
 def test_pruned_network_is_right_in_the_runtime(method):
     work = sparsity.methods(FakeDevice(), method)
     found = work.run()
@@ -69,6 +69,9 @@ def test_shares_are_what_the_methods_say():
     assert all(bool((p != 0).any()) for p in dense.parameters())
     assert 1 - pruned.macs("channels_30") / pruned.macs("dense") == pytest.approx(0.52, abs=0.01)
     assert pruned.macs("zeros_90") == pruned.macs("dense")
+    first, rest = pruned.widths("channels_30_aligned")
+    assert first % pruned.VECTOR == rest % pruned.VECTOR == 0
+    assert (first + 2 * rest) / (digits.WIDTHS[0] + 2 * digits.WIDTHS[1]) == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("method", ["dense", "channels_30_raw", "channels_50_raw"])
@@ -103,7 +106,9 @@ def test_channels_that_say_nothing_go_without_a_trace():
             norm.bias[weak] = 0
     images = torch.from_numpy(digits.test_images()[0][:16])
     with torch.inference_mode():
-        assert torch.allclose(pruning_torch.slimmed(network, 0.5)(images), network(images), atol=1e-4)
+        assert torch.allclose(
+            pruning_torch.slimmed(network, pruned.widths("channels_50"))(images), network(images), atol=1e-4
+        )
 
 
 @pytest.mark.parametrize("method", ["dense", "channels_50"])
