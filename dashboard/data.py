@@ -20,8 +20,19 @@ from bench.claims.words import Answer
 from bench.compare import RunComparison, compare_runs
 from bench.config import load_config
 from bench.errors import BenchError, MissingError
+from bench.exports.table import to_csv, to_parquet
 from bench.history import Action, ChangePoint, Event, KeptProfile, Regression, Series
-from bench.model import Estimate, Failure, Run, RunStatus
+from bench.model import (
+    ArmResult,
+    Environment,
+    Estimate,
+    ExperimentResult,
+    Failure,
+    Machine,
+    Revision,
+    Run,
+    RunStatus,
+)
 from bench.night import Night, Story, story
 from bench.ports import RunInfo, Store
 from bench.reports.text import circumstances
@@ -31,6 +42,7 @@ from bench.selftest import false_alarms as gate_false_alarms
 from bench.tonight import tonight as night_of
 from bench.tradeoffs import VariantSummary, tradeoffs
 from bench.triage import decision
+from bench.wire import encode_run
 from dashboard.markup import WORDS
 from dashboard.today_tables import newest_move
 from dashboard.tracks import Track, track_of
@@ -73,6 +85,12 @@ class RunView:
     conditions: tuple[str, ...]
     experiments: tuple[ExperimentView, ...]
     problems: tuple[Failure, ...]
+    finished_at: datetime
+    hardware: Machine
+    environment: Environment
+    revision: Revision | None
+    source: str
+    bench_version: str
 
     def failures(self) -> list[tuple[str, Failure]]:
         """(variant's name, failure) of every arm that has one, the worst first, then unreadable suites."""
@@ -110,7 +128,8 @@ def view_of(run: Run) -> RunView:
     return RunView(
         key=run.key, started_at=run.started_at, status=run.status, profile=run.profile, machine=run.machine.label,
         busy=busy_with(run.conditions, run.machine.logical_cores), conditions=tuple(circumstances(run)),
-        problems=run.problems,
+        problems=run.problems, finished_at=run.finished_at, hardware=run.machine, environment=run.environment,
+        revision=run.revision, source=run.source, bench_version=run.bench_version,
         experiments=tuple(
             ExperimentView(
                 name=result.experiment.name, suite=result.experiment.benchmark.suite,
@@ -145,6 +164,19 @@ def find(ref: str) -> str:
 def run(key: str) -> RunView:
     """One run. Raises MissingError, StoreError."""
     return _run(address(), key)
+
+
+def sampled(key: str) -> list[tuple[ExperimentResult, ArmResult]]:
+    """Every arm of a run that has raw samples, with its experiment. Raises MissingError, StoreError."""
+    return [(experiment, result) for experiment, result in _raw(address(), key).arms() if result.measurements]
+
+
+def exported(key: str, form: str) -> bytes:
+    """A run as `bench export` writes it: `json`, `csv` or `parquet`. Raises MissingError, StoreError, HostError."""
+    run = _raw(address(), key)
+    if form == "json":
+        return encode_run(run) + b"\n"
+    return to_parquet([run]) if form == "parquet" else to_csv([run]).encode()
 
 
 def holds_both_sides(key: str) -> bool:
@@ -260,6 +292,12 @@ def _runs(url: str, limit: int) -> Sequence[RunInfo]:
 @st.cache_data(max_entries=64, show_spinner="Reading the run …")
 def _run(url: str, key: str) -> RunView:
     return view_of(_store(url).get(key))
+
+
+@st.cache_resource(max_entries=2, show_spinner="Reading the samples …")
+def _raw(url: str, key: str) -> Run:
+    """With all samples: only the last ones looked at are kept."""
+    return _store(url).get(key)
 
 
 @st.cache_data(max_entries=32, show_spinner="Reading the run …")

@@ -66,7 +66,6 @@ class Row:
     """Cells by column; the first is the row's head. `note` replaces the cells after the first."""
 
     cells: Sequence[Cell] = field(default_factory=tuple)
-    chosen: bool = False
     note: Cell | None = None
 
 
@@ -98,8 +97,7 @@ def _row(columns: Sequence[Column], row: Row) -> str:
             empty = not (cell.text or cell.html)
             inner = "" if empty else _inner(cell)
             parts.append(f'<td class="{"n" if column.number else ""}" data-label="{esc(label)}">{inner}</td>')
-    opening = '<tr class="is-chosen">' if row.chosen else "<tr>"
-    return f"{opening}{''.join(parts)}</tr>"
+    return f"<tr>{''.join(parts)}</tr>"
 
 
 def _inner(cell: Cell) -> str:

@@ -73,8 +73,6 @@ def style_sheet(colours: Palette) -> str:
 .b-legend.b-legend li {{ margin: 0; padding: 0; overflow-wrap: anywhere; font-size: 0.93rem; line-height: 1.45; }}
 .b-table .n {{ text-align: right; white-space: nowrap; }}
 .b-table tbody th div {{ min-width: 6.5rem; }}
-.b-table tr.is-chosen > * {{ background: color-mix(in srgb, {colours.accent} 9%, transparent); }}
-.b-table tr.is-chosen > th {{ box-shadow: inset 3px 0 0 {colours.accent}; padding-left: 0.7rem; }}
 .b-table tbody th {{ border-bottom: 1px solid {colours.line}; vertical-align: top; padding: 0.5rem 0.9rem 0.5rem 0;
   white-space: normal; overflow-wrap: anywhere; }}
 .b-fail {{ margin: 0 0 0.6rem; padding: 0 0 0 1rem; border-left: 4px solid {colours.line}; overflow-wrap: anywhere; }}
@@ -101,8 +99,6 @@ def style_sheet(colours: Palette) -> str:
   .b-table.is-cards tr {{ padding: 0.6rem 0; border-bottom: 1px solid {colours.quiet}; }}
   .b-table.is-cards td, .b-table.is-cards tbody th {{ display: flex; justify-content: space-between; gap: 1rem;
     border: 0; padding: 0.2rem 0; text-align: right; white-space: normal; }}
-  .b-table.is-cards tr.is-chosen {{ box-shadow: inset 3px 0 0 {colours.accent}; padding-left: 0.7rem; }}
-  .b-table.is-cards tr.is-chosen > * {{ background: none; box-shadow: none; padding-left: 0; }}
   .b-table.is-cards td::before {{ content: attr(data-label); color: {colours.quiet}; text-align: left; }}
   .b-table.is-cards td:empty {{ display: none; }}
   .b-table.is-cards td.note {{ text-align: left; }}

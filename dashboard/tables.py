@@ -152,9 +152,7 @@ def commit_of(info: RunInfo) -> Cell:
     return Cell(text=short(info.commit), sub=", ".join(filter(None, (info.branch, "with changes" * info.dirty))))
 
 
-def runs_table(
-    infos: Sequence[RunInfo], now: datetime, zone: tzinfo, chosen: str | None
-) -> tuple[list[Column], list[Row]]:
+def runs_table(infos: Sequence[RunInfo], now: datetime, zone: tzinfo) -> tuple[list[Column], list[Row]]:
     """One row a run, newest first; what failed links to the messages."""
     columns = [
         Column(title="started"), Column(title="suites"), Column(title="measured", number=True),
@@ -171,7 +169,10 @@ def runs_table(
         )  # fmt: skip
         took = duration((info.finished_at - info.started_at).total_seconds())
         cells = (
-            Cell(text=clock(info.started_at, zone), sub=f"{ago(info.started_at, now)}, {info.profile}"),
+            Cell(
+                text="", html=link("runs", clock(info.started_at, zone), run=info.key),
+                sub=f"{ago(info.started_at, now)}, {info.profile}",
+            ),
             Cell(text=", ".join(info.suites) or "none"),
             Cell(text=f"{info.arms - sum(info.failures.values())} of {info.arms}"),
             what, Cell(text=info.machine_label), commit_of(info), Cell(text=took),
@@ -180,7 +181,7 @@ def runs_table(
                 html=f'{link("tradeoffs", "Tradeoffs", run=info.key)} {link("compare", "Compare", head=info.key)}',
             ),
         )  # fmt: skip
-        rows.append(Row(cells=cells, chosen=info.key == chosen))
+        rows.append(Row(cells=cells))
     return columns, rows
 
 

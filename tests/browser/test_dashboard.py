@@ -65,10 +65,11 @@ def test_runs_lead_from_a_failure_to_its_message_and_on_to_the_tradeoffs(visit, 
     assert "37 of 64 images" in text
     table = reader.page.get_by_role("table", name="Newest runs")
     assert table.get_by_role("row").count() == 1 + len(runs)
-    table.get_by_role("row").nth(5).get_by_role("link").first.click()
+    table.get_by_role("row").nth(5).get_by_role("link", name="raised an error").click()
     reader.page.wait_for_selector("text=RuntimeError", timeout=60_000)
     assert f"run={runs[4].key}" in reader.page.url
     reader.settle()
+    reader.open("/runs")
     reader.page.get_by_role("table", name="Newest runs").get_by_role("link", name="Tradeoffs").nth(1).click()
     reader.page.wait_for_selector(".js-plotly-plot", timeout=60_000)
     assert f"tradeoffs?run={runs[1].key}" in reader.page.url

@@ -4,11 +4,13 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from bench.commands._shared import estimates
 from bench.detect import SENSITIVITIES
+from bench.exports.table import to_csv
 from bench.history import Action
 from bench.model import Failure, FailureKind, Revision, Target
 from bench.rereading import comparison_of
@@ -192,7 +194,7 @@ def test_the_morning_is_read_in_one_line_and_leads_to_the_cause(visit, night_das
     assert "moved: ▼ worse" in text
     assert reader.page.get_by_role("list", name="The last days").get_by_role("listitem").count() == 14
     reader.page.get_by_role("table", name="Open regressions").get_by_role("link").first.click()
-    reader.page.wait_for_selector("text=Reproduce it", timeout=60_000)
+    reader.page.wait_for_selector("text=Around the change", timeout=60_000)
     assert "regression=ab12cd34" in reader.page.url
 
 
@@ -203,3 +205,22 @@ def test_the_morning_fits(visit, night_dashboard, theme, name, width, height):
     reader.open("/")
     fits(reader, width)
     reader.shoot(f"today-{theme}-{name}")
+
+
+@pytest.mark.parametrize(("name", "width", "height"), SIZES)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_run_shows_its_samples_and_fits(visit, runs, theme, name, width, height):
+    reader = visit(theme, width, height)
+    variant = "quantization.net[engine=e1]"
+    reader.open(f"/runs?run={runs[0].key[:8]}&variant={variant}")
+    reader.page.wait_for_selector(".js-plotly-plot .scatterlayer .trace", timeout=60_000)
+    result = next(r for _, r in runs[0].arms() if r.arm.variant.name == variant)
+    stored = [v / 1e3 for row in result.measurement("time").launches for v in row]
+    drawn = reader.page.evaluate("Array.from(document.querySelector('.js-plotly-plot')._fullData[0].y)")
+    assert drawn == pytest.approx(stored)  # in µs, as the axis says
+    fits(reader, width)
+    reader.shoot(f"run-{theme}-{name}")
+    if (theme, name) == ("light", "wide"):
+        with reader.page.expect_download(timeout=60_000) as waiting:
+            reader.page.get_by_role("button", name="CSV").click()
+        assert Path(waiting.value.path()).read_text(encoding="utf-8") == to_csv([runs[0]])

@@ -161,14 +161,13 @@ def test_tone_follows_the_worst(kind, tone):
 
 def test_runs_table_links_failures_and_tradeoffs_of_each_run():
     infos = [info(seed=1, failure=WRONG, changes={"revision": Revision(commit="a" * 40, dirty=True, branch="main")})]
-    columns, rows = runs_table(infos, NOW, UTC, infos[0].key)
+    columns, rows = runs_table(infos, NOW, UTC)
     html = table(columns, rows, "Runs")
-    assert f'href="?run={infos[0].key}"' in html
+    assert f'href="runs?run={infos[0].key}"' in html
     assert f'href="tradeoffs?run={infos[0].key}"' in html
     assert "1 WRONG answer" in html
     assert "main, with changes" in html
     assert "2 of 3" in html
-    assert 'class="is-chosen"' in html
 
 
 def test_machines_are_listed_once_each_with_their_runs():
