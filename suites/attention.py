@@ -22,7 +22,7 @@ LAYER_LENGTH = 1024
 SWEEP = (512, 1024, 2048, 4096)
 """Lengths over which growth is fitted."""
 
-LAPS = 3
+LAPS = 2
 """Times each length of the sweep is run; the fastest counts, so that the first may warm up."""
 
 PROBES = 16

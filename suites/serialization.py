@@ -25,7 +25,7 @@ CODECS = tuple(codecs.CODECS)
 Record = dict[str, Any]
 
 
-@benchmark(axes={"codec": CODECS}, baseline={"codec": "json"})
+@benchmark(axes={"codec": CODECS}, baseline={"codec": "json"}, launches=7)
 def records(device: Any, codec: str) -> Work:
     """Decode 2,000 records, each a message of its own: is a binary format faster once the fields are read?"""
     return decoding(codec, sample(), codecs.FUNCTIONS)
