@@ -174,7 +174,7 @@ def _perceptron(device: Any, size: str, batch: int) -> Work:
     )  # fmt: skip
 
 
-@benchmark(axes={"batch": (1, 8, 32, 128)}, baseline={"batch": 1}, requires=ORT)
+@benchmark(axes={"batch": (1, 8, 32, 128)}, baseline={"batch": 1}, requires=ORT, launches=5)
 def throughput(device: Any, batch: int) -> Work:
     """A perceptron of 10 MB, 1 to 128 rows in a call, weights in the cache: how do throughput and a call grow?
 

@@ -42,7 +42,7 @@ ENCODERS = {"minilm": minilm.SIZE, "bert_base": bert.SIZES["bert_base"]}
 BLOCKS = ("convolutions", "gelu")
 
 
-@benchmark(axes={"graph": GRAPHS}, baseline=UNFUSED, metrics=(ERROR,), requires=ORT)
+@benchmark(axes={"graph": GRAPHS}, baseline=UNFUSED, metrics=(ERROR,), requires=ORT, launches=5)
 def minilm_ort(device: Any, graph: str) -> Work:
     """MiniLM-L6 in ONNX Runtime, one text of 64 tokens: do its graph optimizations pay over the textbook graph?"""
     return _subject_in_ort(device, "minilm", graph)

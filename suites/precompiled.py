@@ -130,7 +130,7 @@ def _work(network: str, form: Form, plain: Form, notes: Mapping[str, str], *, on
 
 
 @benchmark(
-    axes={"form": FORMS}, baseline={"form": "online"}, metrics=METRICS, requires=ORT
+    axes={"form": FORMS}, baseline={"form": "online"}, metrics=METRICS, requires=ORT, launches=5
 )  # fmt: skip
 def mobilenet_ort(device: Any, form: str) -> Work:
     """MobileNetV3 in ONNX Runtime, time to load: optimize the graph now, or load it optimized (as ONNX, as .ort)?"""

@@ -61,6 +61,7 @@ def minilm_torch(device: Any, precision: str) -> Work:
     baseline=BASE,
     metrics=(*DIGITS_CNN.metrics, BUILD),
     requires=ORT,
+    launches=5,
 )
 def digits(device: Any, precision: str) -> Work:
     """A CNN of 60 thousand weights that reads digits, in ONNX Runtime: does int8 pay for what is small?"""
