@@ -34,9 +34,6 @@ __all__ = ["HIGHER", "LOWER", "Items", "Metric", "Skip", "Work", "Wrong", "bench
 LOWER = Better.LOWER
 HIGHER = Better.HIGHER
 
-FEWEST_LAUNCHES = 5
-"""A 20 % trimmed mean of five launches drops one at each end and keeps three."""
-
 MARK = "__bench_benchmark__"
 
 
@@ -142,8 +139,8 @@ def benchmark(
     """
     axes = dict(axes or {})
     baseline = dict(baseline or {})
-    if launches is not None and launches < FEWEST_LAUNCHES:
-        raise ValueError(f"launches={launches} gives no interval; at least {FEWEST_LAUNCHES} do")
+    if launches is not None and launches < model.FEWEST_LAUNCHES:
+        raise ValueError(f"launches={launches} gives no interval; at least {model.FEWEST_LAUNCHES} do")
     for axis, values in axes.items():
         if not values or len(set(values)) != len(values):
             raise ValueError(f"axis {axis!r} needs one or more different values")

@@ -38,6 +38,7 @@ from bench.metrics import (
     Summary,
 )
 from bench.model import (
+    FEWEST_LAUNCHES,
     ArmResult,
     Experiment,
     ExperimentResult,
@@ -94,8 +95,8 @@ class ExperimentRunner:
         policy = self.experiment.policy
         if self._settled:
             return False
-        # A budget that ends before the first look would spend time and learn nothing.
-        fewest = first_look(policy) if policy.gate else 0
+        # A budget that ends before the first look, or the first interval, would spend time and learn nothing.
+        fewest = first_look(policy) if policy.gate else FEWEST_LAUNCHES
         if policy.budget_s is not None and self._spent_s >= policy.budget_s and len(self._launches) >= fewest:
             return False
         return len(self._launches) < policy.launches and any(s.launched for s in self._arms)

@@ -21,6 +21,9 @@ Scalar = str | int | float | bool
 Number = int | float
 """One raw sample: integer nanoseconds or bytes, 0/1 per item, or a float."""
 
+FEWEST_LAUNCHES = 5
+"""A 20 % trimmed mean of five launches drops one at each end and keeps three."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:

@@ -91,7 +91,7 @@ def ocr(device: Any, precision: str) -> Work:
     requires=OPENVINO, profiles=("full",),
 )  # fmt: skip
 def ocr_openvino(device: Any, precision: str) -> Work:
-    """The text recogniser in OpenVINO: bf16 or int8 weights? (Static int8 by NNCF reads nothing: a test shows it.)"""
+    """The text recogniser in OpenVINO: bf16 or int8 weights? Static int8 by NNCF read 8 % and is left out."""
     return _work(device, "ocr", "openvino", precision)
 
 

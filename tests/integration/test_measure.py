@@ -75,6 +75,18 @@ def test_the_first_of_very_long_calls_is_the_sample(source, monkeypatch, tmp_pat
     assert seen.voluntary_switches > 0  # it slept
 
 
+def test_a_budget_never_ends_before_there_is_an_interval(source):
+    native, found = source
+    policy = Policy(launches=9, budget_s=1e-6)
+    experiments = plan(
+        found.benchmarks, ["behaviour.good"], profile="quick", target=Target(), seed=1, policy=policy
+    )  # fmt: skip
+    (result,), _ = run_experiments(
+        experiments, device=FAKE, path=native.path, progress=SilentProgress(), finished=lambda index, result: None
+    )
+    assert len(result.launches) == 5
+
+
 def test_launches_are_pairs_in_abba_order_with_shared_seeds_and_alternating_cores(source):
     (result,), _ = measure(source, "behaviour.good", launches=2)
     for launch in result.launches:

@@ -82,6 +82,14 @@ def test_work_that_is_expensive_to_start_gets_fewer_of_a_profiles_launches_only(
     assert launches(profile="quick", policy=Policy(launches=4)) == 4
 
 
+def test_launches_that_somebody_asks_for_have_no_budget():
+    for asked, budgets in ((None, {"quick", "full"}), (9, set())):
+        found = {
+            p: plan(ALL, ["serial"], profile=p, target=Target(), seed=0, launches=asked) for p in ("quick", "full")
+        }
+        assert {p for p, (e,) in found.items() if e.policy.budget_s is not None} == budgets
+
+
 def test_without_a_baseline_all_variants_are_one_experiment():
     (experiment,) = plan(ALL, ["serial"], profile="quick", target=Target(), seed=0)
     assert len(experiment.arms) == 2
