@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from bench.causes import CANARY
 from bench.compare import ArmComparison, RunComparison
 from bench.metrics import Metric
 from bench.model import Comparison, Verdict
+from bench.ports import RunInfo
 from bench.reports.format import SYMBOLS
 from bench.reports.rows import ORDER, counts, rows
 from dashboard.markup import Cell, Column, Row
@@ -29,6 +31,21 @@ class Wanted:
 
     suite: str = ANY
     verdict: str = ANY  # a verdict, or CHANGED: all but the unchanged
+
+
+def base_of(head: str, infos: Sequence[RunInfo]) -> str:
+    """Key of the run that the one of key `head` is compared with at first; `infos` are newest first.
+
+    The newest one before it of its machine that measured one of its suites, else of its machine, else any.
+    """
+    place = next((k for k, info in enumerate(infos) if info.key == head), len(infos))
+    if place == len(infos):
+        return infos[0].key if infos else head
+    own, older = infos[place], infos[place + 1 :]
+    same = [i for i in older if i.machine_fingerprint == own.machine_fingerprint]
+    suites = set(own.suites) - {CANARY}  # which every run has
+    near = [i for i in same if suites & set(i.suites)]
+    return next((i.key for i in [*near, *same, *older]), head)
 
 
 def suite_of(arm: ArmComparison) -> str:

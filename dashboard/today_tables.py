@@ -24,6 +24,9 @@ DAYS = 14
 FRESH = timedelta(days=7)
 """A canary that moved within this is a warning; before, it is history."""
 
+IMPORTED = "imported"
+"""Profile of a run that another tool measured (bench.formats)."""
+
 _MARKS = {"worse": ("▼", "bad"), "failed": ("✕", "bad"), "good": ("●", "good"), "none": ("·", "quiet")}
 LEGEND = {
     "good": "measured, nothing regressed", "worse": "a regression was found", "failed": "something failed",
@@ -31,9 +34,14 @@ LEGEND = {
 }  # fmt: skip
 
 
+def measured(info: RunInfo) -> bool:
+    """Whether bench measured it itself, not to test itself."""
+    return info.profile != IMPORTED and info.source != SOURCE
+
+
 def measured_since(infos: Iterable[RunInfo], since: datetime) -> list[RunInfo]:
     """Runs of our own that ended after a moment: neither imports nor self-tests."""
-    return [i for i in infos if i.finished_at > since and i.source == "native"]
+    return [i for i in infos if i.finished_at > since and measured(i)]
 
 
 def living(stories: Iterable[Story]) -> list[Story]:
@@ -67,7 +75,7 @@ def days(
     """(day, `worse`, `failed`, `good` or `none`) of the last days in the reader's zone, the oldest first."""
     runs: dict[date, set[str]] = {}
     for info in infos:
-        if info.source == "native":
+        if measured(info):
             runs.setdefault(info.finished_at.astimezone(zone).date(), set()).add(tone_of(info))
     worse = {
         r.opened_at.astimezone(zone).date() for r in regressions
@@ -132,7 +140,7 @@ def health_table(
         Column(title="false alarms of the gate", help="the same code called slower, in its newest self-tests"),
     ]  # fmt: skip
     rows = []
-    own = [i for i in infos if i.source in ("native", SOURCE)]
+    own = [i for i in infos if i.profile != IMPORTED]
     for fingerprint in dict.fromkeys(i.machine_fingerprint for i in own):
         newest = next(i for i in own if i.machine_fingerprint == fingerprint)
         head = Cell(text=newest.machine_label, sub=short(fingerprint))

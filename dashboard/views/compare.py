@@ -12,6 +12,7 @@ from dashboard import data
 from dashboard.compare_tables import (
     ANY,
     Wanted,
+    base_of,
     headline,
     left_out,
     matching,
@@ -141,13 +142,8 @@ def _with_wanted(keys: list[str]) -> list[str]:
 
 
 def _before(head: str, infos: dict[str, RunInfo]) -> str:
-    """What a run is compared with at first: itself where it holds both sides, else the run before on its machine."""
-    if data.holds_both_sides(head):
-        return head
-    keys = list(infos)
-    older = keys[keys.index(head) + 1 :] if head in infos else []
-    same = (k for k in older if infos[k].machine_fingerprint == infos[head].machine_fingerprint)
-    return next(same, next(iter(older), head))
+    """What a run is compared with at first: itself where it holds both sides, else what `base_of` finds."""
+    return head if data.holds_both_sides(head) else base_of(head, list(infos.values()))
 
 
 def _run_name(key: str, info: RunInfo | None) -> str:

@@ -10,11 +10,12 @@ from bench.reports.rows import rows
 from bench.reports.text import TextReport
 from bench.rereading import comparison_of
 from bench.selftest import SOURCE, VARIABLE
-from bench.testing import make_pair, make_run
+from bench.testing import MemoryStore, make_pair, make_run
 from dashboard.compare_tables import (
     ANY,
     CHANGED,
     Wanted,
+    base_of,
     headline,
     left_out,
     matching,
@@ -135,6 +136,21 @@ def test_at_first_the_newest_run_is_compared_with_the_one_before_of_its_machine(
     test = site.show("compare", base=runs[1].key, head=runs[2].key)
     assert "measured on different machines" in site.html(test)
     assert "Without a comparison" in [part.value for part in test.subheader]
+
+
+def test_at_first_a_run_is_compared_with_one_that_measured_the_same_suite():
+    store = MemoryStore()
+    other = Machine(architecture="arm64", cpu="Other", physical_cores=4, logical_cores=4, memory_gib=8)
+    runs = [
+        make_run(seed=0, suite="b", machine=other), make_run(seed=1), make_run(seed=2, suite="b"), make_run(seed=3)
+    ]  # fmt: skip
+    store.add_many(runs)
+    infos = store.runs()
+    assert base_of(runs[3].key, infos) == runs[1].key
+    assert base_of(runs[2].key, infos) == runs[1].key  # none of its suite there: at least of its machine
+    assert base_of(runs[1].key, infos) == runs[0].key
+    assert base_of(runs[0].key, infos) == runs[0].key
+    assert base_of("f" * 32, infos) == runs[3].key
 
 
 def test_a_gate_run_shows_its_own_sides_verdicts_and_trust(site):

@@ -65,9 +65,11 @@ def test_the_night_in_one_line(night, runs, open_, unseen, says, tone):
 
 
 def test_imports_and_self_tests_are_no_night():
-    own = at(2)
-    every = infos(own, replace(at(3), source="import:pyperf"), replace(at(4), source=SOURCE), at(40))
-    assert [i.key for i in measured_since(every, NOW - timedelta(days=1))] == [own.key]
+    own, foreign = at(2), replace(at(5), source="asv")  # foreign suites that bench itself measured
+    imported = replace(at(3), source="asv", profile="imported")
+    every = infos(own, foreign, imported, replace(at(4), source=SOURCE), at(40))
+    assert {i.key for i in measured_since(every, NOW - timedelta(days=1))} == {own.key, foreign.key}
+    assert health_table([i for i in every if i.key == imported.key], {}, {}, NOW)[1] == []
 
 
 def test_days_know_good_from_unmeasured_failed_and_worse():
