@@ -29,7 +29,7 @@ IMPORTED = "imported"
 
 _MARKS = {"worse": ("▼", "bad"), "failed": ("✕", "bad"), "good": ("●", "good"), "none": ("·", "quiet")}
 LEGEND = {
-    "good": "measured, nothing regressed", "worse": "a regression was found", "failed": "something failed",
+    "good": "measured, no regression found", "worse": "a regression was found", "failed": "something failed",
     "none": "nothing was measured",
 }  # fmt: skip
 
@@ -63,10 +63,13 @@ def verdict(night: Told, tonight: Sequence[RunInfo], open_: Sequence[Story], uns
         return f"Nothing was measured in the last 24 hours{still}", "warn"
     broken = sum(1 for info in tonight if tone_of(info) == "bad")
     if broken:
-        return f"Nothing regressed in the last 24 hours, but something failed in {plural(broken, 'run')}{still}", "bad"
+        return (
+            f"No regression was found in the last 24 hours, but something failed in {plural(broken, 'run')}{still}",
+            "bad",
+        )
     if unseen:
         return f"Measured in the last 24 hours, not yet looked at by the detector{still}", "warn"
-    return f"Nothing regressed in the last 24 hours{still}", "warn" if older else "good"
+    return f"No regression was found in the last 24 hours{still}", "warn" if older else "good"
 
 
 def days(

@@ -110,6 +110,9 @@ def _figure(shown: RunComparison, metric: str) -> None:
         alt=f"Ratio of {name} with its interval for {plural(len(lines[:MOST]), 'variant')}; numbers in the table",
     )  # fmt: skip
     more = f" The first {MOST} of {len(lines)}, worst first." if len(lines) > MOST else ""
+    elsewhere = sum(1 for arm in shown.arms if arm.basis not in ("", metric))
+    if elsewhere:
+        more += f" {plural(elsewhere, 'verdict')} below {'rests' if elsewhere == 1 else 'rest'} on another metric."
     st.html(line(f"Bars are 95 % intervals; without one the value is exact or there were too few launches.{more}"))
 
 

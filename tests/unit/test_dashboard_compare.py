@@ -166,6 +166,8 @@ def test_a_gate_run_shows_its_own_sides_verdicts_and_trust(site):
     assert "false-alarm rate of this gate on this machine: 0 of 1" in text
     assert "bench compare base head demo.slow demo.fast" in text
     assert "raised in head: ImportError" in text
+    assert "on another metric" not in text
+    assert "3 verdicts below rest on another metric" in site.text("compare", head=run.key, metric="cpu_time")
     assert "<script" not in text
     test.selectbox[3].select("improved").run()
     assert "demo.fast" in site.html(test)

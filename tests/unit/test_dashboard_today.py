@@ -51,11 +51,11 @@ QUIET = Night(since=NOW - timedelta(days=1), until=NOW)
     [
         (replace(QUIET, worse=(told(),)), [at(2)], [told()], 0, "Last 24 hours: 1 cause of regressions; worst:", "bad"),
         (QUIET, [], [told()], 0, "Nothing was measured in the last 24 hours; 1 older cause still open", "warn"),
-        (QUIET, [at(2, failure=BROKEN)], [], 0, "Nothing regressed in the last 24 hours, but something failed in 1 run",
-         "bad"),
+        (QUIET, [at(2, failure=BROKEN)], [], 0,
+         "No regression was found in the last 24 hours, but something failed in 1 run", "bad"),
         (QUIET, [at(2)], [], 7, "Measured in the last 24 hours, not yet looked at by the detector", "warn"),
-        (QUIET, [at(2)], [told()], 0, "Nothing regressed in the last 24 hours; 1 older cause still open", "warn"),
-        (QUIET, [at(2)], [], 0, "Nothing regressed in the last 24 hours", "good"),
+        (QUIET, [at(2)], [told()], 0, "No regression was found in the last 24 hours; 1 older cause still open", "warn"),
+        (QUIET, [at(2)], [], 0, "No regression was found in the last 24 hours", "good"),
     ],
 )  # fmt: skip
 def test_the_night_in_one_line(night, runs, open_, unseen, says, tone):
