@@ -10,8 +10,9 @@ _TIME = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
 _BYTES = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"))
 _RATE = ((1.0, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s"))
 _COUNT = ((1.0, "instr."), (1e3, "k instr."), (1e6, "M instr."), (1e9, "G instr."))
+_FLOP = ((1.0, "FLOP"), (1e3, "kFLOP"), (1e6, "MFLOP"), (1e9, "GFLOP"), (1e12, "TFLOP"))
 _ENERGY = ((1e-3, "nJ"), (1.0, "µJ"), (1e3, "mJ"), (1e6, "J"))
-_SCALES = {"ns": _TIME, "B": _BYTES, "1/s": _RATE, "instructions": _COUNT, "uJ": _ENERGY}
+_SCALES = {"ns": _TIME, "B": _BYTES, "1/s": _RATE, "instructions": _COUNT, "FLOP": _FLOP, "uJ": _ENERGY}
 
 TITLES = {
     "time": "latency",
@@ -43,10 +44,12 @@ def scale_of(value: float, unit: str) -> tuple[float, str]:
 
 
 def digits(value: float) -> str:
-    """Three significant digits, or four from 1000 on; never an exponent between 1e-4 and 1e6."""
+    """Three significant digits, or all before the point from 1000 on; no exponent from 1e-4 on."""
     size = abs(value)
     if size == 0:
         return "0"
+    if size >= 10_000:
+        return f"{value:,.0f}"
     if size >= 1000:
         return f"{value:.0f}"
     if size >= 99.95:
@@ -116,10 +119,13 @@ def times(value: float, decimals: int = 2) -> str:
 def change(comparison: Comparison) -> str:
     """Difference in percentage points (pp) for shares of items, ratio for everything else."""
     if comparison.relative:
+        if comparison.change.value == 0:
+            return comparison.change.note  # one side is zero
         return ratio(comparison.change, 3 if 0.9 < comparison.change.value < 1.11 else 2)
     found = comparison.change
     if not is_share(comparison.metric):
-        return f"{found.value:+.3g}"
+        divisor, unit = scale_of(found.value, comparison.metric.unit)
+        return f"{found.value / divisor:+.3g} {unit}".rstrip().replace("-", "−")
     text = f"{found.value * 100:+.1f} pp"
     if found.low is not None and found.high is not None:
         text += f" ({found.low * 100:+.1f}…{found.high * 100:+.1f})"

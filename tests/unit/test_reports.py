@@ -31,6 +31,7 @@ def test_what_is_skipped_whole_is_one_line_a_benchmark_at_the_end():
 
 
 SHARE = Metric(name="acc", unit="1", better=Better.HIGHER, kind=Kind.ACCURACY, summary=Summary.ITEMS)
+CYCLES = Metric(name="cycles", unit="cycles", better=Better.LOWER, kind=Kind.COUNT, summary=Summary.EXACT)
 COSINE = replace(SHARE, name="cosine", summary=Summary.EXACT)
 
 
@@ -48,6 +49,8 @@ COSINE = replace(SHARE, name="cosine", summary=Summary.EXACT)
         (1023, SIZE, "1023 B"),
         (90_868_376, SIZE, "86.7 MiB"),
         (1234.5, THROUGHPUT, "1.23 k/s"),
+        (62_549, CYCLES, "62,549 cycles"),
+        (805_306_368, replace(CYCLES, unit="FLOP"), "805 MFLOP"),
         (0.425, SHARE, "42.5 %"),
         (0.9613, COSINE, "0.9613"),
         (4.6e-7, COSINE, "4.6e-07"),
