@@ -34,7 +34,7 @@ TOLERANCE = 1e-4
 ROUNDS = 150
 """Requests of each client in a closed loop."""
 
-ARRIVALS = 1200
+ARRIVALS = 600
 """Requests in an open loop."""
 
 PATIENCE_S = 0.25

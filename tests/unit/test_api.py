@@ -30,7 +30,7 @@ def test_a_declaration_becomes_a_description():
         ({"axes": {"n": (1,)}, "baseline": {"n": 2}}, "n=2"),
         ({"axes": {"n": (1,)}, "baseline": {"m": 1}}, "m=1"),
         ({"axes": {"n": (1,)}, "metrics": (Metric("time", unit="ns", better=LOWER),)}, "time"),
-        ({"axes": {"n": (1,)}, "launches": 4}, "launches=4"),
+        ({"axes": {"n": (1,)}, "launches": 2}, "launches=2"),
         ({"axes": {"other": (1,)}}, "must take"),
         ({"axes": {"n": (1,)}, "requires": ("service:redis",)}, "service:redis"),
     ],
