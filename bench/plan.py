@@ -27,8 +27,8 @@ POLICIES = {
 }
 """Seven launches are the fewest whose 20 % trimmed mean drops one at each end and keeps five.
 
-The seconds are what keeps quick under 3 minutes and full under 35 on two cores: what is expensive to start gets
-FEWEST_LAUNCHES and no more.
+The seconds are chosen so that quick takes under 3 minutes on two cores, and full about 35: what is expensive to
+start gets FEWEST_LAUNCHES and no more.
 """
 
 _SELECTOR = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<axes>.*)\])?")

@@ -71,7 +71,7 @@ class Worker:
         self._closed = False
         self._only: list[tuple[int, int]] = []  # the first call, where it is the sample, until a round takes it
         self._first_cost = Call(0, 0, 0)
-        self._opening = (self._energy.read(), read_counters(), 0)  # of that call: energy, counters, wall ns
+        self._opening: Any = None  # before that call: energy, counters, wall ns
         self._calls_s: list[float] = []  # seconds per call, for drivers that want to know
 
     def serve(self) -> None:
@@ -199,7 +199,6 @@ class Worker:
             work.prepare()
         if sample := work.once or request.get("sample", False):
             self._elevate(fifo=False)
-        self._first_cost = Call(0, 0, 0)
         self._opening = (self._energy.read(), read_counters(), self._clock.wall())
         cpu_start, start = clock.cpu(), clock.wall()
         self._first = work.run()
