@@ -1,21 +1,13 @@
 """The page of claims: its tables as values, and the page against a real database, run by Streamlit's own AppTest."""
 
-from contextlib import closing
-from pathlib import Path
-
 import pytest
-import streamlit as st
-from streamlit.testing.v1 import AppTest
 
-import dashboard
 from bench.claims.document import read
 from bench.claims.evidence import answers
 from bench.claims.words import Finding
 from bench.testing import make_run
 from dashboard.claim_tables import Wanted, claims_table, facts, headline, matching, readings_table
-from db.store import open_store
 
-PAGE = str(Path(dashboard.__file__).parent / "views" / "claims.py")
 EVIL = "<script>alert(1)</script>"
 
 CLAIMS = """
@@ -41,40 +33,14 @@ note = "It is a tuner."
 """  # noqa: E501 - an inline table of TOML stands on one line
 
 
-@pytest.fixture(autouse=True)
-def _fresh_caches():
-    """Nothing read in one test is seen by another; connections are closed."""
-    yield
-    st.cache_data.clear()
-    st.cache_resource.clear()
-
-
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    """A database that is not there yet, and a folder of suites with two claims."""
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / "claims.toml").write_text(CLAIMS, encoding="utf-8")
-    monkeypatch.setenv("BENCH_DATABASE", f"sqlite:///{tmp_path / 'bench.db'}")
-    monkeypatch.setenv("BENCH_SUITES", str(tmp_path / "own"))
-    return tmp_path
-
-
-def fill(place, *runs):
-    with closing(open_store(f"sqlite:///{place / 'bench.db'}", create=True)) as store:
-        for run in runs:
-            store.add(run)
-
-
-def show(**state):
-    test = AppTest.from_file(PAGE, default_timeout=60)
-    for name, value in state.items():
-        test.query_params[name] = value
-    return test.run()
-
-
-def html(test):
-    assert not test.exception, test.exception
-    return "\n".join(part.proto.body for part in test.get("html"))
+def claimed(site, monkeypatch):
+    """A site without a database yet, beside a folder of suites with two claims."""
+    own = site.file.parent / "own"
+    own.mkdir()
+    (own / "claims.toml").write_text(CLAIMS, encoding="utf-8")
+    monkeypatch.setenv("BENCH_SUITES", str(own))
+    return site
 
 
 @pytest.fixture
@@ -123,38 +89,38 @@ def test_one_claim_has_every_experiment_and_what_its_source_says(answered):
     assert any("The manual, 2026 (from memory, not looked up)" in line for line in facts(second))
 
 
-def test_without_a_run_facts_are_answered_and_the_rest_says_so(place):
-    text = html(show())
+def test_without_a_run_facts_are_answered_and_the_rest_says_so(claimed):
+    text = claimed.text("claims")
     assert "Of 2 claims 0 hold, 0 partly, 1 do not, 1 unanswered" in text
     assert "bench run --profile full" in text
     assert "NOT\u00a0MEASURED\u00a0YET" in text
     assert EVIL not in text
 
 
-def test_the_page_shows_what_the_runs_say_and_the_url_chooses(place):
-    fill(place, make_run(speedups=(1.0, 2.0, 0.8)))
-    text = html(show())
+def test_the_page_shows_what_the_runs_say_and_the_url_chooses(claimed):
+    claimed.fill(make_run(speedups=(1.0, 2.0, 0.8)))
+    text = claimed.text("claims")
     assert "REPRODUCED" in text
     assert "已复现" in text
-    text = html(show(finding="wrong"))
+    text = claimed.text("claims", finding="wrong")
     assert "twice as fast" not in text
     assert "1 other claim left out" in text
-    text = html(show(claim="A1"))
+    text = claimed.text("claims", claim="A1")
     assert "A1  REPRODUCED" in text
     assert "the network" in text
     assert "Read from run" in text
 
 
-def test_a_claim_that_is_not_there_and_suites_without_claims_give_a_sentence(place, monkeypatch):
-    assert "There is no claim Z9" in html(show(claim="Z9"))
-    monkeypatch.setenv("BENCH_SUITES", str(place))
-    text = html(show())
+def test_a_claim_that_is_not_there_and_suites_without_claims_give_a_sentence(claimed, monkeypatch):
+    assert "There is no claim Z9" in claimed.text("claims", claim="Z9")
+    monkeypatch.setenv("BENCH_SUITES", str(claimed.file.parent))
+    text = claimed.text("claims")
     assert "cannot be shown" in text
     assert "there is no claims.toml" in text
 
 
-def test_a_database_that_cannot_be_opened_gives_a_sentence(place):
-    (place / "bench.db").write_bytes(b"this is no database at all" * 100)
-    text = html(show())
+def test_a_database_that_cannot_be_opened_gives_a_sentence(claimed):
+    claimed.file.write_bytes(b"this is no database at all" * 100)
+    text = claimed.text("claims")
     assert "cannot be shown" in text
     assert "Traceback" not in text
